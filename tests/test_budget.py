@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import tracemalloc
 from typing import Any
@@ -155,6 +156,42 @@ def test_an_analysis_as_a_whole_is_bounded() -> None:
     time.sleep(0.001)
     with pytest.raises(BudgetError, match="more than 0 s"):
         limited([])
+
+
+LONG_MARK = """\
+{%- for m in messages -%}<{{ m.role }}>{{ m.content or '' }}
+{%- for c in m.tool_calls or [] -%}MARK{{ c.function.name }} {{ c.function.arguments | tojson }}]{%- endfor -%}</{{ m.role }}>
+{%- endfor -%}
+{%- if add_generation_prompt -%}<assistant>{%- endif -%}
+"""
+
+
+@pytest.mark.parametrize("unit", ["do ", "[", "(a+)+$.*?[[", "<t a='b'>\n"])
+def test_what_is_derived_from_a_long_mark_costs_in_proportion(unit: str) -> None:
+    """Calls are counted, Python's or C's; what looks at all that stands before or behind each of its words costs sixteen times as much."""
+    counts = []
+    for size in (500, 2000):
+        counts.append(0)
+
+        def note(frame: object, event: str, argument: object) -> None:
+            counts[-1] += event in ("call", "c_call")
+
+        template = LONG_MARK.replace("MARK", unit * (size // len(unit)))
+        sys.setprofile(note)
+        try:
+            analyze(template)
+        finally:
+            sys.setprofile(None)
+    assert counts[1] < 7 * counts[0]
+
+
+def test_an_answer_that_is_much_longer_than_what_was_asked_for_is_not_analysed() -> None:
+    template = LONG_MARK.replace("MARK", "<mark>" * 3000)
+    with pytest.raises(BudgetError, match=r"more than 16384 characters.*Budget\.turn_characters"):
+        analyze(template)
+    assert analyze(load_renderer(LONG_MARK.replace("MARK", "<mark>" * 30)).within(Budget(turn_characters=1000))).tools
+    with pytest.raises(BudgetError, match="more than 100 characters"):
+        analyze(load_renderer(LONG_MARK.replace("MARK", "<mark>" * 30)).within(Budget(turn_characters=100)))
 
 
 def test_functions_are_bounded_when_they_return() -> None:

@@ -22,7 +22,8 @@ class Budget:
     ``render_seconds`` bounds the work of each render (its thread's time on the processor: a busy machine refuses no
     template), and ``characters`` what it writes, intermediate values included. Jinja is stopped where it exceeds them. A function,
     or a tokenizer with an ``apply_chat_template`` of its own, cannot be: what it returns is checked, against ``seconds`` and
-    ``characters`` only, and it is waited for if it never returns. Raises TypeError for what is no number, and ValueError for one
+    ``characters`` only, and it is waited for if it never returns. ``turn_characters`` bounds what is written for one short answer:
+    what is derived from it and its proof cost time in proportion. Raises TypeError for what is no number, and ValueError for one
     below 0.
     """
 
@@ -30,6 +31,7 @@ class Budget:
     renders: int = 2_000
     render_seconds: float = 1.0
     characters: int = 8_000_000
+    turn_characters: int = 16_384
 
     def __post_init__(self) -> None:
         """Refuse what would bound nothing, or fail in the midst of an analysis."""
@@ -40,7 +42,8 @@ class Budget:
                 raise ValueError(f"{name} must be 0 or more, not {value}")
 
 
-def _exceed(what: str, bound: str) -> BudgetError:
+def exceed(what: str, bound: str) -> BudgetError:
+    """Return the error for what went beyond a bound, which is a field of :class:`Budget`."""
     return BudgetError(f"{what} and was stopped. Raise {bound} if the template is to be trusted.")
 
 
@@ -56,10 +59,10 @@ class Account:
         """Return the meter for the next render; raises :class:`BudgetError` where nothing is left."""
         self.renders += 1
         if self.renders > self.budget.renders:
-            raise _exceed(f"Analysing the chat template took more than {self.budget.renders} renders", "Budget.renders")
+            raise exceed(f"Analysing the chat template took more than {self.budget.renders} renders", "Budget.renders")
         if monotonic() > self._deadline:
             took = f"{self.budget.seconds:g} s ({self.renders - 1} renders)"
-            raise _exceed(f"Analysing the chat template took more than {took}", "Budget.seconds")
+            raise exceed(f"Analysing the chat template took more than {took}", "Budget.seconds")
         return Meter(self.budget, self._deadline)
 
 
@@ -86,7 +89,7 @@ class Meter:
         now, left = monotonic(), self._work - (thread_time() - self._worked)
         if left <= 0 or now > self._last:
             what = f"Rendering the chat template still ran after {now - self._start:.2g} s"
-            raise _exceed(what, "Budget.render_seconds and Budget.seconds")
+            raise exceed(what, "Budget.render_seconds and Budget.seconds")
         self._deadline = min(now + left, self._last)
 
     def check_return(self, name: str) -> None:
@@ -105,7 +108,7 @@ class Meter:
         """Take a value of that many characters off the room; raises :class:`BudgetError` when there is none left."""
         self._room -= size
         if self._room < 0:
-            raise _exceed(f"Rendering the chat template made more than {self._limit} characters", "Budget.characters")
+            raise exceed(f"Rendering the chat template made more than {self._limit} characters", "Budget.characters")
 
     def weigh(self, value: Any) -> None:
         """Charge a value as it would be written out in full."""

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from ..errors import TemplateError
 from ..format.cut import cut_common_end, cut_common_start, find_first, take_letters
+from .budget import exceed
 from .pieces import find_shared_header, list_tokens
 from .question import Question, Shape, Switches, build_history, build_messages, build_tools
 from .renderer import Renderer
@@ -60,7 +61,7 @@ class Oracle:
         self._tails: dict[Shape, str | None] = {}
 
     def ask_turn(self, question: Question, shape: Shape | None = None) -> Turn | None:
-        """Return the turn as it is rendered, or None where the template refuses it."""
+        """Return the turn as it is rendered, or None where the template refuses it; raises BudgetError for one that is too long."""
         shape = shape or self.shape
         text = self.render(question, shape)
         if text is None:
@@ -76,6 +77,9 @@ class Oracle:
             turn = (own and _split(text, own, question)) or turn
             if turn and turn.exact:
                 break
+        most = self.renderer.budget.turn_characters
+        if turn and len(turn.text) > most:
+            raise exceed(f"Analysing a chat template found more than {most} characters in a short answer", "Budget.turn_characters")
         return turn and turn._replace(text=turn.text[: find_first(turn.text, (LATER, RESULT))])
 
     def ask_prompt(self, question: Question, shape: Shape | None = None) -> Prompt | None:

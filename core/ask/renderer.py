@@ -80,6 +80,11 @@ class Renderer(ABC):
         """Whether all renders are drawn on one budget; see :meth:`within`."""
         return self._account is not None
 
+    @property
+    def budget(self) -> Budget:
+        """The bounds within which it renders."""
+        return self._account.budget if self._account else Budget()
+
     def within(self, budget: Budget) -> Renderer:
         """Return the same renderer with all its renders from now on drawn on one budget."""
         renderer = copy.copy(self)

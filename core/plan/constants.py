@@ -29,10 +29,12 @@ _PARTING: Final = " \t\n,;"
 _ASSIGNED: Final = re.compile(r"\s*(?::=|=>|->|[:=])\Z")
 _LABEL: Final = re.compile(r"([\"'`])[\w-]+\1\Z|[\w.:@$-]+\Z|([^\w\s()\[\]{}<>\"'`])\2+\Z")
 """A word, or one sign several times, that tells what a field is."""
+_CUTS: Final = 64  # places at each end of a long text at which it may be cut
 _BLANK: Final = re.compile(r"\s*")
 _SPACES: Final = re.compile(r"[ \t]*")
 _DIGITS: Final = re.compile(r"\d*")
 DATA: Final = frozenset("{}[]\",: \n\t'()")
+_ODD_SIGN: Final = re.compile(rf"[^\w{re.escape(''.join(sorted(DATA)))}]|_")
 _BEGINNING: Final = frozenset("\"'([{")
 SIGNS: Final = re.compile(rf"[\"{{}}()\[\]<>/{OPEN}{CLOSE}]")
 """What no key has that is written without quotes."""
@@ -106,8 +108,7 @@ def is_firm(text: str) -> bool:
     """
     if any(len(word) >= 3 and not DATA.issuperset(word) and _SIGN.search(word) for word in text.split()):
         return True
-    signs = [sign for sign in text if not is_plain(sign)]
-    return len(signs) >= 2 and len("".join(text.split())) >= 4
+    return len(_ODD_SIGN.findall(text)) >= 2 and len("".join(text.split())) >= 4
 
 
 def is_marked(text: str) -> bool:
@@ -161,14 +162,22 @@ def sort_longest(texts: Iterable[str]) -> list[str]:
     return sorted(sorted(texts), key=len, reverse=True)
 
 
+@lru_cache(maxsize=4096)
+def find_cuts(text: str) -> tuple[int, ...]:
+    """Return the places where a text may be cut, in their order; of a long one those near its ends, so that looking at what stands
+    before or behind each of them costs no more than a template may."""
+    places = sorted(find_boundaries(text))
+    return tuple(places if len(places) <= 2 * _CUTS else places[:_CUTS] + places[-_CUTS:])
+
+
 def cut_heads(text: str) -> list[str]:
     """Return the beginnings of a text up to the places where it may be cut, without white space behind them, the shortest first."""
-    return [text[:place].rstrip() for place in sorted(find_boundaries(text))]
+    return [text[:place].rstrip() for place in find_cuts(text)]
 
 
 def cut_tails(text: str) -> list[str]:
     """Return the ends of a text from these places on, without white space around them, the longest first."""
-    return [text[place:].strip() for place in sorted(find_boundaries(text))]
+    return [text[place:].strip() for place in find_cuts(text)]
 
 
 def leave_out(before: str, behind: str) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from ..format import Json, Node, Text, TurnGraph
-from ..format.cut import cut_common_end, cut_common_start, find_boundaries
+from ..format.cut import cut_common_end, cut_common_start
 from ..format.units import get_units
 from .constants import (
     DATA,
@@ -15,6 +15,7 @@ from .constants import (
     cut_heads,
     cut_last,
     cut_tails,
+    find_cuts,
     has_rare_sign,
     is_firm,
     is_marked,
@@ -151,7 +152,7 @@ class Ends(Thoughts):
         A beginning is a mark, a line of its own, or has a line and several signs; with ``anywhere`` it need not: behind a call
         nothing else is expected.
         """
-        places = [place for place in find_boundaries(text) if place < len(text) and _is_cut_at(text, place)]
+        places = [place for place in find_cuts(text) if place < len(text) and _is_cut_at(text, place)]
         cut = [text[:place].rstrip() for place in places if anywhere or _ends_turn(text[:place])]
         cut += [text.rstrip() for text in self._list_cuts(text)]
         last = text.rstrip()
@@ -225,13 +226,13 @@ class Ends(Thoughts):
         A field that tells where it ends may be followed by any of them; text only by a beginning, and only where structure follows.
         """
         begin = 0 if is_delimited(node) else len(self.ends[node.name])
-        places = sorted(place for place in find_boundaries(close) if 0 < place < len(close))
+        places = [place for place in find_cuts(close) if 0 < place < len(close)]
         places = [place for place in places if not _opens_more(close[begin:place])]  # what opens something ends no call
         texts = [close[:place].rstrip() for place in places]
         certain = node.kind == "arguments"
         if certain:
             ends = (close, self.section_close)
-            texts += [end[place:].strip() for end in ends for place in sorted(find_boundaries(end)) if end[place:] != close]
+            texts += [end[place:].strip() for end in ends for place in find_cuts(end) if end[place:] != close]
         free = tells_end(node)
         own = self.shared.get(node.name, self.ends[node.name]).rstrip()
         guards: tuple[Guard, Guard] = ("", "") if certain else ("ending", "structure")
@@ -271,7 +272,7 @@ class Ends(Thoughts):
             return rules
         tails = cut_tails(rest) + cut_tails(rest + self.section_close)
         common = len(self.shared[node.name]) - len(own)  # as much of the rest stands before further arguments, too
-        starts = [rest[:place].rstrip() for place in sorted(find_boundaries(rest)) if not 0 < place <= common]
+        starts = [rest[:place].rstrip() for place in find_cuts(rest) if not 0 < place <= common]
         ends = [text for text in dict.fromkeys((*starts, *tails)) if is_firm(text) and text not in own]
         short = (lead + half + text for half in ("", *self._list_halves(own)) for text in ends)
         rules += [rule for text in short for guard in _BOTH for rule in make_closes([text], UNENDED, guard)]
@@ -300,7 +301,7 @@ class Ends(Thoughts):
     def _list_entry_ends(self, node: Node, lead: str, twice: str) -> Iterator[Rule]:
         """Return the same where another field of the call follows a text; ``twice`` is what ends the text, doubled, if any."""
         own = self.ends[node.name]
-        halves = [own[place:].lstrip() for place in sorted(find_boundaries(own)) if place > 0]
+        halves = [own[place:].lstrip() for place in find_cuts(own) if place > 0]
         halves += [cut_to_echo(own), _open(own)]
         for link in self.list_inner(node):
             text, to = link.text[len(own) :].lstrip(), link.to

@@ -12,9 +12,9 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from ..format import Kind
-from ..format.cut import TOKEN, cut_common_start, find_boundaries
+from ..format.cut import TOKEN, cut_common_start
 from ..format.view import find_header
-from .constants import cut_first, is_firm, is_marked
+from .constants import cut_first, find_cuts, is_firm, is_marked
 from .landmarks import TURN, Landmarks
 from .rules import Rule, Spot
 
@@ -61,7 +61,7 @@ def find_headers(marks: Landmarks) -> Headers | None:
         words |= dict.fromkeys(re.findall(r"\w+", text.partition(mark)[0]), kind)
     words = {word: kind for word, kind in words.items() if not all(re.search(rf"\b{word}\b", text) for _, text in texts)}
     last = [found[0] for text in openings if (found := _LAST.search(text))]  # where a word stands before it, that tells the kind
-    names = {text[:place] for text in last for place in find_boundaries(text) if is_firm(text[:place])}
+    names = {text[:place] for text in last for place in find_cuts(text) if is_firm(text[:place])}
     firsts = {tokens[0] for _, text in texts if (tokens := _list_marks(text))} | {min(names, key=len)}
     firsts |= set(filter(is_firm, (cut_common_start([text for _, text in pairs]), *(link.text for link in ids))))
     rules = tuple(Rule((link.text.partition(mark)[2],), (link.to,)) for link in inner)

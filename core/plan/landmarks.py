@@ -14,11 +14,11 @@ from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
 from ..format import Edge, Graph, Json, Kind, Node, Numeral, Start, Text, TurnGraph
-from ..format.cut import COUNTER, cut_common_start, find_boundaries
+from ..format.cut import COUNTER, cut_common_start
 from ..format.view import find_reasoning, find_turn_end
 from ..recover.repair import CLOSERS
 from ..recover.shape import Envelope
-from .constants import cut_last, cut_tails, is_firm, is_marked, is_word_in_signs
+from .constants import cut_last, cut_tails, find_cuts, is_firm, is_marked, is_word_in_signs
 from .echoes import cut_behind_key, fold_echoes
 
 TURN: Final = ""
@@ -99,7 +99,7 @@ def list_tails(text: str) -> list[str]:
 
 def list_doubled(text: str) -> list[str]:
     """Return a text with one of the marks in it twice, for each of them."""
-    places = sorted(find_boundaries(text))
+    places = find_cuts(text)
     pieces = ((text[:end], text[start:end].strip(), text[end:]) for start, end in pairwise(places))
     return [f"{before}\n{mark}\n{behind}" for before, mark, behind in pieces if is_word_in_signs(mark) and is_marked(mark)]
 
@@ -223,7 +223,7 @@ class Landmarks:
     def _find_beginning(self, other: str) -> str:
         """Return what tells that a message of another role begins, without what ends a message before it, if a turn has that."""
         inner = [edge.text.lstrip() for edge in self.graph.turn.edges]
-        signs = ((place, other[place:].lstrip()[:1]) for place in sorted(find_boundaries(other)) if place)
+        signs = ((place, other[place:].lstrip()[:1]) for place in find_cuts(other) if place)
         places = [place for place, sign in signs if not sign.isalnum() and sign not in tuple(")]}>")]  # a mark begins there
         heads = {place: other[:place].rstrip() for place in places if is_firm(other[:place])}
         known = [place for place, head in heads.items() if any(text.startswith(head) for text in inner)]

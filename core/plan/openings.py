@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from ..format import Node, Text, TurnGraph
-from ..format.cut import COUNTER, find_boundaries
+from ..format.cut import COUNTER
 from ..format.view import find_header
-from .constants import cut_first, get_constant, is_firm, is_marked, is_word_in_signs, leave_out
+from .constants import cut_first, find_cuts, get_constant, is_firm, is_marked, is_word_in_signs, leave_out
 from .echoes import ECHOES, cut_echo
 from .ends import MISSING, SHORT_END, Ends
 from .guards import Guard
@@ -27,6 +27,8 @@ _LEADING: Final = re.compile(r"[^\w\s]{1,4}")
 _LEADING_ON: Final = frozenset("\"'=:,([{")  # what a mark ends with in which the name stands
 _SEPARATORS: Final = ("", ",", ";")
 _BEHIND_KEY: Final = re.compile(r"[\"']\s*:\s*")
+_MARK: Final = 256  # characters of a mark that names what follows
+_LINES: Final = 16  # lines of which one may be left out
 _PREFIX: Final = re.compile(r"\w+[.:/]\Z")
 _OPENS: Final = re.compile(r"\s*[\])}>]?[{\[<]")
 """A bracket that opens, behind one that closes something else if need be."""
@@ -36,7 +38,7 @@ def _leave_out_lines(text: str) -> list[str]:
     """Return a text without one of the lines that stand between its first words and its last line, for each of those."""
     lines = text.split("\n")
     first = next((place for place, line in enumerate(lines) if line.strip()), 0)
-    return ["\n".join(lines[:place] + lines[place + 1 :]) for place in range(first + 1, len(lines) - 1)]
+    return ["\n".join(lines[:place] + lines[place + 1 :]) for place in range(first + 1, min(len(lines) - 1, first + 1 + _LINES))]
 
 
 def _begins_with_mark(text: str) -> bool:
@@ -104,7 +106,7 @@ class Openings(Ends):
 
     def _list_cut_openers(self, text: str, nodes: tuple[Node, ...], recovery: str) -> Iterator[Rule]:
         """Return an opener without its first marks, and without one amid it."""
-        missing, places = recovery or BEGINNING, sorted(find_boundaries(text))
+        missing, places = recovery or BEGINNING, find_cuts(text)
         for place, behind in zip(places, [*places[1:], 0], strict=True):
             inner = text[place:]
             if any(text.count(quote, 0, place) % 2 for quote in "\"'"):
@@ -236,9 +238,9 @@ class Openings(Ends):
         others = [text for text in others if not again or not text.startswith(again)]
         found: set[str] = set()
         for text in (*(text for text, _ in self.openers), *again):
-            starts = (place for place in find_boundaries(text) if 0 < place < len(text))
+            starts = (place for place in find_cuts(text) if 0 < place < len(text))
             places = {0, *(place for place in starts if text[place - 1].isspace() or text[place - 1 : place + 1] in ("><", "]["))}
-            for rest in (text[place:].strip() for place in places):
+            for rest in (text[place : place + _MARK].strip() for place in places):
                 ends = [match.start() for match in re.finditer(r"\s|(?<=[>\])])(?=.)|\Z", rest)]
                 marks = (mark for end in ends if is_marked(mark := rest[:end].rstrip("[{(\"'")))
                 found.update(next(([mark] for mark in marks if not any(mark in other for other in others)), []))

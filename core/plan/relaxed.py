@@ -14,12 +14,12 @@ from string import ascii_letters
 from typing import Final
 
 from ..format import Choice, Node, Text, TurnGraph
-from ..format.cut import cut_common_start, find_boundaries, find_closer, find_common_end, find_common_start
+from ..format.cut import cut_common_start, find_closer, find_common_end, find_common_start
 from ..format.units import get_units
 from ..format.view import find_header
 from ..recover.notation import SIGNS, Notation
 from ..schema import TYPES
-from .constants import BRACKETS, DATA, begins_apart, cut_first, is_marked, is_plain, is_word_in_signs, leave_out
+from .constants import BRACKETS, DATA, begins_apart, cut_first, find_cuts, is_marked, is_plain, is_word_in_signs, leave_out
 from .echoes import ECHOES, has_echo
 from .ends import MISSING, OTHER_SEPARATOR
 from .guards import Guard
@@ -70,7 +70,7 @@ def _is_even(text: str) -> bool:
 
 def _begins_in_signs(text: str) -> bool:
     """Whether a text begins with a word between signs, as no line of prose or heading does."""
-    return any(is_word_in_signs(text[:place].rstrip()) for place in find_boundaries(text) if place)
+    return any(is_word_in_signs(text[:place].rstrip()) for place in find_cuts(text) if place)
 
 
 def _stands_alone(text: str) -> bool:
@@ -165,7 +165,7 @@ class Relaxations(Openings):
         rules += self._list_begun_thoughts("alone")
         calls = [text for text in self._list_closings() if _stands_alone(text)]
         whole = [(self.closes[node.name] or "") + self.section_close for node in self.list_nodes("value")]
-        places = [(text, sorted(find_boundaries(text))) for text in dict.fromkeys(whole)]
+        places = [(text, find_cuts(text)) for text in dict.fromkeys(whole)]
         inner = {text[start:end].strip() for text, cuts in places for start, end in combinations(cuts, 2)}
         inner = {text for text in inner if not (has_echo(text) or any(text in opener for opener, _ in self.openers))}
         calls += sorted(text for text in inner if _stands_alone(text.split("\n")[0]))

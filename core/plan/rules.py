@@ -9,9 +9,9 @@ from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 from ..format import Choice, Insides, Json, Kind, Node, Text
-from ..format.cut import cut_common_start, find_boundaries, find_common_start
+from ..format.cut import cut_common_start, find_common_start
 from ..format.units import NO, get_units
-from .constants import DATA, SIGNS, Constant, begins_apart, get_constant, is_firm, is_marked, sort_longest
+from .constants import DATA, SIGNS, Constant, begins_apart, find_cuts, get_constant, is_firm, is_marked, sort_longest
 from .echoes import cut_echo, fill_echoes
 from .guards import Guard
 from .landmarks import GAP, NAMED_FIELDS, SILENT, UNSHOWN, read_parts
@@ -309,7 +309,7 @@ class Spot:
         """The beginnings of what stands behind the field, whatever follows, the whole of it last."""
         if not self._starts:
             shared = self.find_shared()
-            self._starts = ("", *dict.fromkeys(shared[:place].strip() for place in sorted(find_boundaries(shared))))
+            self._starts = ("", *dict.fromkeys(shared[:place].strip() for place in find_cuts(shared)))
         return self._starts
 
     def goes_beyond(self, escape: str) -> bool:

@@ -11,10 +11,10 @@ from typing import Final
 from ..ask.question import REASONING_FIELDS
 from ..ask.switches import GENERAL_SWITCHES
 from ..format import Node, Text
-from ..format.cut import cut_common_start, find_boundaries
+from ..format.cut import cut_common_start
 from ..format.units import get_units
 from ..format.view import find_header
-from .constants import begins_no_text, get_constant, is_firm, is_marked, is_word_in_signs
+from .constants import begins_no_text, find_cuts, get_constant, is_firm, is_marked, is_word_in_signs
 from .guards import Guard
 from .landmarks import AFTER, FIELDS, GAP, THOUGHT, Landmarks, list_doubled, list_tails
 from .rules import Rule, make_rules
@@ -43,13 +43,13 @@ OTHER_ENDS: Final = tuple(f"{start[0]}/{start[1:]}" for start in _OTHER_STARTS)
 
 def list_images(marks: Iterable[str]) -> list[str]:
     """Return the marks that close what single marks open, as people write such pairs."""
-    single = (mark for mark in marks if is_word_in_signs(mark) and len(find_boundaries(mark)) < 3)
+    single = (mark for mark in marks if is_word_in_signs(mark) and len(find_cuts(mark)) < 3)
     return [_WORD.sub(r"/\g<0>", mark, count=1) for mark in single]
 
 
 def _cut_close(text: str) -> str:
     """Return what is left of a text behind the first mark in it, which ends reasoning."""
-    firm = (place for place in sorted(find_boundaries(text)) if is_firm(text[:place]))
+    firm = (place for place in find_cuts(text) if is_firm(text[:place]))
     return text[next((place for place in firm if not _amid(text, place)), len(text)) :]
 
 
@@ -65,7 +65,7 @@ class Thoughts(Landmarks):
         """Return what opens reasoning, for models that open it once more; where it is ``opened``, a part of that is enough."""
         nodes = self.list_nodes("reasoning")
         start = self.reasoning_start
-        marks = (start[:place] for place in find_boundaries(start))
+        marks = (start[:place] for place in find_cuts(start))
         halves = [mark for mark in marks if is_marked(mark) and any(map(str.isalnum, mark))]
         texts = [half + start + "\n" for half in ("", *sorted(halves))] if begins_no_text(start) and nodes else []
         texts += [half for half in sorted(halves) if half.strip() != start.strip()] if opened and texts else []
@@ -79,7 +79,7 @@ class Thoughts(Landmarks):
         """Return the last word of what opens reasoning, if that is a line, for models that write no more of it, or all but that."""
         rules = [rule for rule in rules if not rule.recovery]
         texts = [(rule.constant.text, rule.targets) for rule in rules if rule.kind == "reasoning"]
-        cuts = [(text[:place], text[place:], nodes) for text, nodes in texts for place in find_boundaries(text)]
+        cuts = [(text[:place], text[place:], nodes) for text, nodes in texts for place in find_cuts(text)]
         kept = [cut for cut in cuts if is_marked(cut[0]) and cut[1].endswith("\n") and cut[1].strip().isalpha()]
         halves = [((last, f"{first}\n"), nodes) for first, last, nodes in kept]
         halved = [rule for texts, nodes in halves for rule in make_rules(texts, nodes, HALVED, "fresh", laid=True)]
@@ -118,7 +118,7 @@ class Thoughts(Landmarks):
     def _list_repeated_headers(self, prompt: str, rules: Iterable[Rule]) -> list[Rule]:
         """Return what a turn begins with behind what the prompt has written already, for models that write it again."""
         prompt = prompt[-_HEADER:]
-        ends = {text for place in find_boundaries(prompt) if is_marked(text := prompt[place:].lstrip()) and text[0] in "<[{"}
+        ends = {text for place in find_cuts(prompt) if is_marked(text := prompt[place:].lstrip()) and text[0] in "<[{"}
         ends |= {line for line in prompt.splitlines(keepends=True)[-1:] if is_marked(line) or _SIGNED.match(line)}
         shown = [rule for rule in rules if rule.targets and not rule.recovery]
         pairs = [(end, rule) for end in sorted(ends) for rule in shown]
@@ -206,7 +206,7 @@ class Thoughts(Landmarks):
         pairs = zip(self.graph.starts, self.firsts, strict=True)
         opened = (start.prompt for start, links in pairs if any(link.to.kind == "reasoning" for link in links))
         others = [*(link.shown for link in self.list_links(*FIELDS)), self.reasoning_start, *opened]
-        places = (place for place in sorted(find_boundaries(text), reverse=True) if not _amid(text, place))
+        places = (place for place in reversed(find_cuts(text)) if not _amid(text, place))
         tails = (text[place:] for place in places if is_firm(text[:place]))
         told = (tail for tail in tails if is_word_in_signs(tail.strip()) and not any(tail.strip() in other for other in others))
         return next(told, "")
