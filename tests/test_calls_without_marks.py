@@ -29,6 +29,19 @@ SCRIPT = (
 )
 """Calls as statements between two marks."""
 
+LISTED = (
+    _HEAD + "{{ m.content or '' }}{% if m.tool_calls %}[{% for c in m.tool_calls %}{{ c.function.name }}("
+    "{% for k, v in c.function.arguments.items() %}{{ k }}={{ v | tojson }}{{ ', ' if not loop.last }}{% endfor %}){{ ', ' if not loop.last }}{% endfor %}]{% endif %}" + _TAIL
+)
+"""Calls in brackets, and nothing else."""
+
+WORDS = (
+    _HEAD + "{{ m.content or '' }}{% for c in m.tool_calls or [] %}\n<|call:start|>{{ c.function.name }}\n"
+    "{% for k, v in c.function.arguments.items() %}<|arg:start|>{{ k }}<|arg:value|>{{ v if v is string else v | tojson }}<|arg:end|>\n"
+    "{% endfor %}<|call:end|>{% endfor %}" + _TAIL
+)
+"""Marks with words that a tool's parameter is called as well."""
+
 TOOLS = [make_tool("find_route", start="string", legs="integer"), make_tool("list_trips")]
 ROUTE = ("find_route", {"start": "Oslo", "legs": 2})
 
@@ -85,3 +98,16 @@ def test_what_comes_with_the_end_of_a_call_does_not_tell_whether_it_is_one() -> 
     found = read(SCRIPT, f"{call} And here is much more that is no call, with '(quotes' and <tags in it.\n- one\n- two<<over>>")
     assert get_calls(found) == [ROUTE]
     assert (found.content or "").strip().startswith("And here")
+
+
+@pytest.mark.parametrize("lead", ["I look.\n\n", "I look.\n"])
+@pytest.mark.parametrize("end", ["<<over>>", "", "<|eom|>"])
+def test_what_a_template_writes_alone_is_a_call_behind_prose(lead: str, end: str) -> None:
+    found = read(LISTED, f'{lead}[find_route(start="Oslo", legs=2)]{end}')
+    assert ((found.content or "").strip(), get_calls(found)) == ("I look.", [ROUTE])
+
+
+def test_a_parameter_may_be_called_as_a_word_within_the_marks_is() -> None:
+    text = "find_route\n<|arg:start|>start<|arg:value|>Oslo<|arg:end|>\n<|arg:start|>legs<|arg:value|>2<|arg:end|>\n<|call:end|><<over>>"
+    found = read(WORDS, text)
+    assert ((found.content or "").strip(), get_calls(found)) == ("", [ROUTE])

@@ -22,6 +22,16 @@ JSON = (
     '{"name": {{ c.function.name | tojson }}, "arguments": {{ c.function.arguments | tojson }}}\n</call>{% endfor %}<<over>>\n'
     "{% endfor -%}{%- if add_generation_prompt %}<<assistant>>\n{% endif -%}"
 )
+NOTED = (
+    "{%- macro put(v) -%}{% if v is string %}'{{ v }}'{% elif v is mapping %}{ {%- for a, b in v.items() %}'{{ a }}': {{ put(b) }}"
+    "{{ ', ' if not loop.last }}{% endfor -%} }{% elif v is iterable %}[{% for x in v %}{{ put(x) }}{{ ', ' if not loop.last }}{% endfor %}]"
+    "{% else %}{{ v }}{% endif %}{%- endmacro -%}{%- for m in messages -%}<<{{ m.role }}>>\n{{ m.content or '' }}"
+    "{% for c in m.tool_calls or [] %}\n<calls>\n<do={{ c.function.name }}>{% for k, v in c.function.arguments.items() %}\n<with={{ k }}>"
+    "{{ v if v is string else put(v) }}</with>{% endfor %}\n</do>\n</calls>{% endfor %}<<over>>\n{% endfor -%}"
+    "{%- if add_generation_prompt %}<<assistant>>\n{% endif -%}"
+)
+"""Lists and objects as Python writes them, calls in two marks."""
+
 TOOLS = [make_tool("find", tags="array", what="string"), make_tool("list_all")]
 PROMPT = "<<assistant>>\n"
 
@@ -79,3 +89,19 @@ def test_a_long_word_behind_a_mark_is_not_held() -> None:
     behind = sum(len(delta.text) for _ in range(100) for delta in parser.feed("x" * 10))
     assert came == 1000
     assert behind > 500
+
+
+@pytest.mark.parametrize("value", ['["a", "b"]', "['a', 'b']"])
+@pytest.mark.parametrize("behind", ["</do>\n</calls>", "</do>\n</tool_calls>", "</do>\n\nDone.", "</do>"])
+def test_a_list_is_whole_whatever_follows_the_end_of_its_call(value: str, behind: str) -> None:
+    found = read_all_ways(analyze(NOTED), f"<calls>\n<do=find>\n<with=tags>{value}</with>\n{behind}", TOOLS, PROMPT, "repair")
+    assert (get_calls(found), found.incomplete) == ([("find", {"tags": ["a", "b"]})], set())
+    assert (found.content or "").strip() == ("Done." if "Done" in behind else "")
+
+
+@pytest.mark.parametrize("value", ['["a", "b"]', "['a', 'b']"])
+@pytest.mark.parametrize("behind", ["<with=what>x</with>\n</do>\n</calls>", "\n<with=what>x</with>\n</do>\n</calls>", "</do>\n</calls>"])
+def test_the_mark_behind_a_list_may_be_missing(value: str, behind: str) -> None:
+    found = read_all_ways(analyze(NOTED), f"<calls>\n<do=find>\n<with=tags>{value}{behind}<<over>>", TOOLS, PROMPT, "repair")
+    assert get_calls(found) == [("find", {"tags": ["a", "b"], **({"what": "x"} if "what" in behind else {})})]
+    assert not found.incomplete

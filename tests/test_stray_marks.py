@@ -129,3 +129,19 @@ def test_the_slash_of_what_ends_a_text_may_be_forgotten() -> None:
 def test_the_tool_of_a_request_in_a_header_is_the_one_that_is_called() -> None:
     found = read(NAMED, '<|to|>tool of all=find_route<|says|>{"start": "Oslo"}<|stop|>', "<|from|>assistant")
     assert get_calls(found) == ROUTE
+
+
+@pytest.mark.parametrize("token", ["<|return|>", "<｜end▁of▁turn｜>", "<|endoftext|>\n"])
+def test_a_special_token_with_which_an_output_ends_is_no_text(token: str) -> None:
+    """Also one that the template does not have: a server that knows it leaves it out."""
+    for template in (TAGS, BLOCKS):
+        found = read_all_ways(analyze(template), f"It is so.{token}", None, None)
+        assert (found.content or "").strip() == "It is so."
+        assert found.recoveries[-1:] == ["mark of another format"]
+
+
+@pytest.mark.parametrize(
+    "text", ["It ends with `<|return|>`", "```\n<|return|>", "It ends with <|return|> there.", "<|return|>.", "a <|b", "<|/return|>"]
+)
+def test_a_special_token_that_is_spoken_of_is_text(text: str) -> None:
+    assert read_all_ways(analyze(TAGS), text, None, None).content == text

@@ -19,7 +19,7 @@ from ..plan.rules import WAIT, Rule, Spot, Wait, list_repeats
 from ..recover.fields import find_name
 from .fence import read_run, skip_fence, skip_fence_end
 from .landing import Landing, Step, list_id
-from .shape import find_start, find_wrapper, find_wrapper_end
+from .shape import find_last_token, find_start, find_wrapper, find_wrapper_end
 from .standing import STOPS, Standing
 
 GUARDS: Final = 2  # recoveries that lean on each other
@@ -105,9 +105,9 @@ class Surroundings(Standing):
         return landing.replace(rule=landing.rule.name_recovery(WRAPPED))
 
     def _leave_wrapper(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
-        """Match the mark of another format that closes calls, of which the beginning stands before a place."""
+        """Match the mark of another format that closes calls or ends a turn, of which the beginning stands before a place."""
         at = end - len(rule.constant.text)
-        end = find_wrapper_end(self.buffer, at, final)
+        end = (find_last_token if rule.guard == "token" else find_wrapper_end)(self.buffer, at, final)
         if end == MORE and not final:
             return WAIT
         return Landing(end, self.plan.spot(TURN, rule.targets), rule) if end >= 0 else None

@@ -233,7 +233,7 @@ class Lookahead(Surroundings):
             return self._look_for_json(rule, end, final)
         if rule.guard in OF_FIELDS:
             return self._look_for_name(rule, end, final)
-        if rule.guard == "wrapped":
+        if rule.guard in ("wrapped", "token"):
             return self._leave_wrapper(rule, end, final)
         if rule.guard == "header":
             return self._read_header(rule, end, final)

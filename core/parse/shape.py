@@ -13,7 +13,7 @@ from ..plan.plan import Plan
 from ..plan.rules import Spot
 from ..recover.around_fields import APART, SPEAKS
 from ..recover.fields import may_be_fields, read_fields, tells_calls
-from ..recover.notation import Begun
+from ..recover.notation import Begun, compile_names
 from ..recover.repair import complete, repair
 from ..recover.shape import FoundCall, read_calls
 from ..schema import ToolSet
@@ -39,7 +39,8 @@ _NAMING: Final = re.compile(rf"<(?:{SPEAKS}(?={_WORD}(?:=|\s{{1,4}}\w{{1,32}}=))
 _HALF_NAMING: Final = re.compile(rf"<(?:{SPEAKS}{_WORD}\s{{1,4}}\w{{0,32}}|{_WORD}\s{{1,4}}(?:n|na|nam|name)?)")
 _WRAPPER_END: Final = re.compile(rf"</{APART}{SPEAKS}[^\s<>\"'=/]{{2,40}}>|\[/{SPEAKS}[A-Z_]{{2,40}}\]")
 _SPEAKING: Final = re.compile("tool|call|function", re.IGNORECASE)
-_LAST_TOKEN: Final = re.compile(r"<\|\w{2,40}\|>\s*")
+_LAST_TOKEN: Final = re.compile(r"<([|｜])[^\s<>|｜/][^\s<>|｜]{1,39}\1>\s*")
+_HALF_TOKEN: Final = re.compile(r"<[|｜](?:[^\s<>|｜/][^\s<>|｜]{0,39}[|｜]?)?")
 
 _LAST_MARK: Final = re.compile(rf"(?:{_TAG}|</[^\s<>]{{0,40}})\Z")
 _LAST_FENCE: Final = re.compile(r"\n[ \t]{0,16}(`{3,16}|~{3,16})\s{0,16}\Z")
@@ -83,12 +84,17 @@ def find_wrapper(buffer: str, at: int) -> tuple[int, str]:
 
 def find_wrapper_end(buffer: str, at: int, final: bool) -> int:
     """Return where a mark of another format ends that closes calls, or a special token with which the output ends; NO, or MORE."""
+    token, found = find_last_token(buffer, at, final), _WRAPPER_END.match(buffer, at)
+    if token != NO or found is None:
+        return MORE if token == NO and _HALF_MARK.fullmatch(buffer, at) else token
+    return found.end()
+
+
+def find_last_token(buffer: str, at: int, final: bool) -> int:
+    """Return where a special token ends with which the output does; NO, or MORE."""
     if _LAST_TOKEN.fullmatch(buffer, at):
         return len(buffer) if final else MORE
-    found = _WRAPPER_END.match(buffer, at)
-    if found or not _HALF_MARK.fullmatch(buffer, at):
-        return found.end() if found else NO
-    return MORE
+    return MORE if not final and _HALF_TOKEN.fullmatch(buffer, at) else NO
 
 
 class Shape:
@@ -229,7 +235,9 @@ class Fields:
             told = found is not None or given
             if self._bare:
                 ended = found is not None and not found.lastindex and is_firm(found[0])
-                told = (given and (ended or self._alone)) or (told and tells_calls(text, tools, self._plan.notation))
+                told = (given and (ended or self._alone or self._opens_as_shown(text, tools))) or (
+                    told and tells_calls(text, tools, self._plan.notation)
+                )
             if calls and told:
                 self.calls = calls
                 return end if self.fence else _leave_fence(buffer, at, end, end, final)
@@ -243,6 +251,12 @@ class Fields:
                 return False
             self._checked += self._checked + _HEAD
         return True
+
+    def _opens_as_shown(self, text: str, tools: ToolSet) -> bool:
+        """Whether a text begins with what opens calls in the format and the name of a tool, and all that it opens is closed."""
+        names = compile_names(frozenset(tools.tools))
+        openers = (opener.strip() for opener, _ in self._plan.openers)
+        return _is_closed(text.rstrip()) and any(text.startswith(one) and names.match(text, len(one)) for one in openers if one)
 
     def _find_rest(self, text: str) -> str:
         """Return the last text of an output without what ends that, if it is told by something that it has ended; else nothing."""

@@ -191,7 +191,7 @@ class Standing:
             return self.fence.dressed and self._is_fresh(at)
         if rule.guard in ("line", "headless"):
             return self._begins_line(at)
-        if rule.guard == "turn":
+        if rule.guard in ("turn", "token"):
             return not self._is_sample(at)
         if rule.guard == "alone":
             return self._ends_answer(at) and not self._is_sample(at)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from ..format import Json, Node, Text, TurnGraph
+from ..format import Insides, Json, Node, Text, TurnGraph
 from ..format.cut import cut_common_end, cut_common_start
 from ..format.units import get_units
 from .constants import (
@@ -224,6 +224,7 @@ class Ends(Thoughts):
         """Return pieces of what ends a call, for models that leave the rest of it out.
 
         A field that tells where it ends may be followed by any of them; text only by a beginning, and only where structure follows.
+        Behind what ends a value that tells it, and a mark of the call's end, nothing more needs to follow.
         """
         begin = 0 if is_delimited(node) else len(self.ends[node.name])
         places = [place for place in find_cuts(close) if 0 < place < len(close)]
@@ -239,7 +240,12 @@ class Ends(Thoughts):
         begun = [opener.lstrip() for opener, _ in self.openers]  # all marks may begin alike
         told = (text for text in texts if not any(opener.startswith(text.lstrip()) for opener in begun))
         pieces = [text for text in told if text.strip() and text != close.rstrip() and (free or is_firm(text))]
-        rules = [rule for text in pieces for rule in make_closes([text], SHORT_END, guards[len(text) <= len(own)])]
+        whole = [text for text in pieces if free and node.kind == "value" and is_firm(text.removeprefix(own)) and text.startswith(own)]
+        rules = [
+            rule
+            for text in pieces
+            for rule in make_closes([text], SHORT_END, "" if text in whole else guards[len(text) <= len(own)])
+        ]
         lead = close[: len(close) - len(close.lstrip())]
         tails = [lead + close[place:].strip() for place in places] if node.kind == "value" and is_delimited(node) else []
         told = (tail for tail in tails if is_firm(tail) and not own.lstrip().startswith(tail.strip()))
@@ -259,6 +265,8 @@ class Ends(Thoughts):
 
     def _list_value_ends(self, node: Node) -> list[Rule]:
         """Return what follows a text where the model has left out, or doubled, what ends the text itself."""
+        if node.kind == "value" and isinstance(node.codec, Insides):
+            return self._list_ends_of_insides(node)
         if node.kind != "value" or not isinstance(node.codec, Text):
             return []
         own, rest = self.ends[node.name], self._find_rest(node)
@@ -288,6 +296,17 @@ class Ends(Thoughts):
             rules += make_closes((twice + text for text in ends), DOUBLED, "ending")
         rules += list_nesting(node, own) if twice else []
         return [*rules, *self._list_entry_ends(node, lead, twice)]
+
+    def _list_ends_of_insides(self, node: Node) -> list[Rule]:
+        """Return what follows a list or an object behind its own bracket, where the mark that ends values is left out."""
+        own, rest = self.ends[node.name], self._find_rest(node)
+        bracket = own[: len(own) - len(own.lstrip("]})"))]
+        if bracket in ("", own):
+            return []
+        entries = ((link.text[len(own) :].lstrip(), link.to) for link in self.list_inner(node))
+        rules = [rule for text, to in entries if is_firm(text) for rule in make_rules([bracket + text], to, UNENDED, "entry")]
+        ends = [rest[:place].strip() for place in find_cuts(rest)] if rest else []
+        return rules + make_closes((bracket + text for text in ends if is_firm(text) and text not in own), UNENDED)
 
     def _list_halves(self, text: str) -> Iterator[str]:
         """Return the last marks of a text, where those before them are not what each mark of the format begins with, and what opens

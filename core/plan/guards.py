@@ -36,6 +36,7 @@ Guard = Literal[
     "bare",  # so they do without a mark, where a line or the answer begins, and more than that tells of the format
     "header",  # the mark that ends a header follows
     "wrapped",  # it is a mark of another format that closes calls
+    "token",  # it begins a special token with which the output ends
     "like",  # something stands there that is like what could
     "fence",  # it opens code that begins with a call
     "unfenced",  # it ends such code

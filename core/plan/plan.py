@@ -219,7 +219,7 @@ class Plan(Relaxations):
             rules += chain(*(self._list_answer_tails(link.text) for link in ends))
             rules += (self._list_overruns(node) if self._overruns else []) + self._list_own_turns(node, self._overruns)
             rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING) + self._list_fences(node)
-            rules += self._list_loose_headers()
+            rules += self._list_loose_headers() + make_rules(("<|", "<｜"), AFTER, WRAPPED, "token")
         if node.kind == "reasoning":
             rules += (*self._list_headers_between(rules), *list_near_answers(inner))
             rules += self._list_reasoning_ends() + self._list_opened_reasoning(True)
