@@ -240,7 +240,8 @@ class Ends(Thoughts):
         begun = [opener.lstrip() for opener, _ in self.openers]  # all marks may begin alike
         told = (text for text in texts if not any(opener.startswith(text.lstrip()) for opener in begun))
         pieces = [text for text in told if text.strip() and text != close.rstrip() and (free or is_firm(text))]
-        whole = [text for text in pieces if free and node.kind == "value" and is_firm(text.removeprefix(own)) and text.startswith(own)]
+        told = (text for text in pieces if free and node.kind == "value" and text.startswith(own))
+        whole = [text for text in told if is_firm(text[len(own) :])]
         rules = [
             rule
             for text in pieces
