@@ -32,6 +32,21 @@ NOTED = (
 )
 """Lists and objects as Python writes them, calls in two marks."""
 
+TAG = (
+    "{%- for m in messages -%}<<{{ m.role }}>>\n{{ m.content or '' }}{% for c in m.tool_calls or [] %}\n<do tool=\"{{ c.function.name }}\""
+    "{% for k, v in c.function.arguments.items() %} {{ k }}=\"{{ (v if v is string else v | tojson) | replace('&', '&amp;')"
+    " | replace('\"', '&quot;') }}\"{% endfor %}/>{% endfor %}"
+    "<<over>>\n{% endfor -%}{%- if add_generation_prompt %}<<assistant>>\n{% endif -%}"
+)
+"""A call is one tag."""
+
+SIGNS = (
+    "{%- for m in messages -%}<<{{ m.role }}>>\n{% if m.reasoning_content %}⟪{{ m.reasoning_content }}⟫{% endif %}{{ m.content or '' }}"
+    "{% for c in m.tool_calls or [] %}«{{ c.function.arguments | tojson }} ▷ {{ c.function.name }}»{% endfor %}<<over>>\n{% endfor -%}"
+    "{%- if add_generation_prompt %}<<assistant>>\n{% endif -%}"
+)
+"""Arguments stand before the name."""
+
 TOOLS = [make_tool("find", tags="array", what="string"), make_tool("list_all")]
 PROMPT = "<<assistant>>\n"
 
@@ -105,3 +120,23 @@ def test_the_mark_behind_a_list_may_be_missing(value: str, behind: str) -> None:
     found = read_all_ways(analyze(NOTED), f"<calls>\n<do=find>\n<with=tags>{value}{behind}<<over>>", TOOLS, PROMPT, "repair")
     assert get_calls(found) == [("find", {"tags": ["a", "b"], **({"what": "x"} if "what" in behind else {})})]
     assert not found.incomplete
+
+
+@pytest.mark.parametrize("end", ["/>", " />", "></do>"])
+def test_a_tag_that_closes_itself_may_be_closed_otherwise(end: str) -> None:
+    text = f'<do tool="find" what="a/b" tags="[1]"{end}\n<do tool="find" what="x"{end}\nDone.<<over>>'
+    found = read_all_ways(analyze(TAG), text, TOOLS, PROMPT)
+    assert get_calls(found) == [("find", {"what": "a/b", "tags": [1]}), ("find", {"what": "x"})]
+    assert ((found.content or "").strip(), found.incomplete) == ("Done.", set())
+
+
+def test_what_ends_reasoning_is_no_text_where_the_call_behind_it_is_none() -> None:
+    found = read_all_ways(analyze(SIGNS), '⟪Hm.⟫«{"what": "x"} and find<<over>>', TOOLS, PROMPT)
+    assert (found.reasoning, found.content, found.calls) == ("Hm.", '«{"what": "x"} and find', [])
+
+
+def test_a_tool_that_is_not_there_is_only_shown_in_a_fence() -> None:
+    text = 'For example:\n\n```\n<call>\n{"name": "tool_name", "arguments": {"what": "x"}}\n</call>\n```'
+    assert read_all_ways(analyze(JSON), text, TOOLS, PROMPT).content == text
+    made = read_all_ways(analyze(JSON), text.replace("tool_name", "find"), TOOLS, PROMPT)
+    assert get_calls(made) == [("find", {"what": "x"})]

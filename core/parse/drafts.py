@@ -43,16 +43,17 @@ class Drafts(ShortFields):
         if not (thought or (landing.calls and self.spot.kind == "content" and self.policy.recover)):
             return at
         fence = self.fence.read(self.buffer[self.at : at])
+        named = landing.find("name")
+        unknown = bool(self.names and named) and named not in self.names
         if 0 < len(fence.code) < 3 and fence.code == fence.run:
-            named = landing.find("name")
-            if self.names and named and named not in self.names:
+            if unknown:
                 return at + 1
             end = find_span_end(self.buffer, at, final, fence.code)
             shown = end >= 0 and (self._read_apart(self.buffer[at:end]) or "").endswith(fence.code)
             return end if shown or end == MORE else at
         if (landing.fence or fence.fenced) and not fence.dressed:
-            if landing.rule.recovery and not (landing.fence or self._begins_line(at)):
-                return at + 1  # amid a line of code nothing is called that no render shows so
+            if unknown or (landing.rule.recovery and not (landing.fence or self._begins_line(at))):
+                return at + 1  # amid a line of code nothing is called that no render shows so, and no tool that is not there
             return self._find_fence_end(landing, at, final, landing.fence or fence.code)
         return self._find_thought_end(landing, at, final) if thought else at
 

@@ -290,6 +290,9 @@ class Machine(BehindFields):
             writer.text("reasoning", self.plan.graph.blank)
         if self.spot.kind == "reasoning" and landing.spot.kind != "reasoning":
             self.ended_reasoning, self.fence = True, Fence()
+            # What ends it is none of the call, which may turn out to be text.
+            begin, closes = skip_blank(self.buffer, start), (*self.plan.reasoning_ends, self.plan.reasoning_end.strip())
+            start = next((begin + len(close) for close in closes if close and self.buffer.startswith(close, begin)), start)
         told = bool(landing.steps) and landing.steps[0].kind in NAMED_FIELDS  # of the call before, to which all this text belongs
         for step in landing.steps:
             self._take_step(step, landing.end if told and step.kind == "open" else start)

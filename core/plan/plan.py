@@ -251,6 +251,7 @@ class Plan(Relaxations):
         rules += self._list_bodies(node) + self._list_line_openers(node) + self._list_glued_openers(node)
         rules += self._list_without_end(node) + self._list_next_keys(node) + self._list_other_layouts(node)
         rules += chain(self._list_without_separator(node), self._list_closed_fields(node))
+        rules += self._list_closed_tags(node, close or "")
         if node.kind == "value":
             rules += self._list_trailing_inside(inner)
         if close is None:

@@ -45,6 +45,8 @@ from .mistyped import BEGUN, LETTERS, LIKE, strip_accent
 from .openings import Openings
 from .rules import MISTYPED, UNTYPED, Rule, make_closes, make_openings, make_rules
 
+CLOSED_TAG: Final = "tag closed otherwise"
+_OPEN_TAG: Final = re.compile(r"<(\w[\w:.-]*)(?=[\s\"'=][^<>]*\Z)")
 CLOSED_FIELD: Final = "value closed by its key"
 WRAPPED: Final = "mark of another format"
 OVERRUN: Final = "message of another role"
@@ -315,6 +317,18 @@ class Relaxations(Openings):
         own = self.bodies[node.name]
         closed = [own[:-1] + "/>"] if own.endswith(">") else []
         return make_rules([own], BODY, "arguments as JSON") + make_closes(closed, "no arguments")
+
+    def _list_closed_tags(self, node: Node, close: str) -> Iterator[Rule]:
+        """Return what follows a field in a tag that closes itself, for models that write a blank before its slash or close it by
+        another tag."""
+        leading = [text for text, _ in self.openers] + [link.text for link in self.list_links("name", "value") if link.to.kind == "key"]
+        tags = sorted({tag[1] for text in leading for tag in _OPEN_TAG.finditer(text)}) if "/>" in close else []
+        ways = [" />", *(f"></{tag}>" for tag in tags)]
+        yield from make_closes((close.replace("/>", way, 1) for way in ways if tags and way not in close), CLOSED_TAG)
+        for link in self.list_inner(node) if tags else ():
+            if "/>" in link.text:
+                texts = (link.text.replace("/>", way, 1) for way in ways if way not in link.text)
+                yield from make_rules(texts, link.to, CLOSED_TAG, "entry" if link.to.kind == "key" else "")
 
     def _list_empty_sections(self, target: Node) -> list[Rule]:
         """Return what opens calls with what closes them behind it, and nothing between."""
