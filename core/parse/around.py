@@ -107,6 +107,8 @@ class Surroundings(Standing):
     def _leave_wrapper(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
         """Match the mark of another format that closes calls or ends a turn, of which the beginning stands before a place."""
         at = end - len(rule.constant.text)
+        if final and rule.guard == "token" and any(self.buffer[at:].strip() in text for text in self.plan.texts):
+            return None  # one of the format, behind which the output was cut
         end = (find_last_token if rule.guard == "token" else find_wrapper_end)(self.buffer, at, final)
         if end == MORE and not final:
             return WAIT

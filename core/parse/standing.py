@@ -63,6 +63,7 @@ class Standing:
         self.unwraps = False  # whether one looks behind the first line of a fence in which the answer begins
         self.strings = Strings()  # those of such a value, if it is JSON
         self.nested = False  # whether the value that is read holds what its end closes
+        self.shows_tokens = False  # whether special tokens stand in the text, so that one at its end is no more than those
         self.mentioned = False  # whether a mark that begins calls stands in the content
         self.ended = -1  # where a call would have ended that is looked at
         self.odd = False  # whether a field began as no render shows it, so that a text may not be written as the format has it
@@ -192,7 +193,7 @@ class Standing:
         if rule.guard in ("line", "headless"):
             return self._begins_line(at)
         if rule.guard in ("turn", "token"):
-            return not self._is_sample(at)
+            return not (self._is_sample(at) or (rule.guard == "token" and self.shows_tokens))
         if rule.guard == "alone":
             return self._ends_answer(at) and not self._is_sample(at)
         if rule.guard == "apart":

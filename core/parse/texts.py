@@ -240,6 +240,7 @@ class TextReader(Drafts):
             self._emit_text(self._find_blank(at))  # no later place looks again at the code that is open before this one
         begins = self.spot.kind == "content" and self.buffer.startswith(self.plan.beginnings, at)
         self.mentioned = self.mentioned or begins
+        self.shows_tokens = self.shows_tokens or self.buffer.startswith(("<|", "<｜"), at)
         self.sampled = self.sampled or self.buffer.startswith(tuple(self.plan.others), at)
 
     def _leave_text(self, landing: Landing, at: int) -> None:

@@ -321,7 +321,8 @@ class Relaxations(Openings):
     def _list_closed_tags(self, node: Node, close: str) -> Iterator[Rule]:
         """Return what follows a field in a tag that closes itself, for models that write a blank before its slash or close it by
         another tag."""
-        leading = [text for text, _ in self.openers] + [link.text for link in self.list_links("name", "value") if link.to.kind == "key"]
+        keys = (link.text for link in self.list_links("name", "value") if link.to.kind == "key")
+        leading = (*(text for text, _ in self.openers), *keys)
         tags = sorted({tag[1] for text in leading for tag in _OPEN_TAG.finditer(text)}) if "/>" in close else []
         ways = [" />", *(f"></{tag}>" for tag in tags)]
         yield from make_closes((close.replace("/>", way, 1) for way in ways if tags and way not in close), CLOSED_TAG)
