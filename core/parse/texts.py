@@ -118,7 +118,7 @@ class TextReader(Drafts):
     def _check_bare_call(self, found: Landing | Wait, at: int, final: bool) -> Landing | Wait | None:
         """Return what was found at a place where a line begins, if no rule leads anywhere from there or before the name in it."""
         name = self.any_name.search(self.buffer, at)
-        end, place = name.start() if name else len(self.buffer), at
+        end, place = name.start() if name else len(self.buffer), self._find_blank(at)  # a mark may have layout before it
         if self.led_from is self.spot and self.led_nowhere > at + self.gone:
             place = self._find_next_sign(self.led_nowhere - self.gone, end)
         while place >= 0:
@@ -126,7 +126,7 @@ class TextReader(Drafts):
             if own is not None:
                 return own if isinstance(own, Wait) and not final else None
             self.led_from, self.led_nowhere = self.spot, place + 1 + self.gone
-            place = self._find_next_sign(place + 1, end)
+            place = at if place < at else self._find_next_sign(place + 1, end)
         return found
 
     def _find_next_sign(self, at: int, end: int) -> int:
