@@ -218,7 +218,7 @@ class Fields:
         begin, size = at + self.ahead, len(buffer)
         while tools and self._tries:
             found = self._ends.pattern.search(buffer, at + self._seen) if self._ends else None
-            if self._bare and not self._may_go_on(buffer[begin : found.end() if found else size], tools):
+            if self._bare and not self._still_calls(buffer[begin : found.end() if found else size], tools):
                 return NO
             fenced = _LAST_FENCE.search(buffer, begin) if found is None and final and size - begin <= HELD_CALL else None
             size = fenced.start() if fenced and fenced[1] not in buffer[begin : fenced.start()] else size  # it began before
@@ -244,7 +244,7 @@ class Fields:
             self._seen, self._tries = seen - at, self._tries - 1
         return NO
 
-    def _may_go_on(self, text: str, tools: ToolSet) -> bool:
+    def _still_calls(self, text: str, tools: ToolSet) -> bool:
         """Whether a text goes on as calls do, looked at each time when it is twice as long, however much came at once."""
         while self._checked <= len(text):
             if not may_be_fields(text[: self._checked], tools, self._plan.notation):
