@@ -35,13 +35,6 @@ LISTED = (
 )
 """Calls in brackets, and nothing else."""
 
-WORDS = (
-    _HEAD + "{{ m.content or '' }}{% for c in m.tool_calls or [] %}\n<|call:start|>{{ c.function.name }}\n"
-    "{% for k, v in c.function.arguments.items() %}<|arg:start|>{{ k }}<|arg:value|>{{ v if v is string else v | tojson }}<|arg:end|>\n"
-    "{% endfor %}<|call:end|>{% endfor %}" + _TAIL
-)
-"""Marks with words that a tool's parameter is called as well."""
-
 TOOLS = [make_tool("find_route", start="string", legs="integer"), make_tool("list_trips")]
 ROUTE = ("find_route", {"start": "Oslo", "legs": 2})
 
@@ -105,9 +98,3 @@ def test_what_comes_with_the_end_of_a_call_does_not_tell_whether_it_is_one() -> 
 def test_what_a_template_writes_alone_is_a_call_behind_prose(lead: str, end: str) -> None:
     found = read(LISTED, f'{lead}[find_route(start="Oslo", legs=2)]{end}')
     assert ((found.content or "").strip(), get_calls(found)) == ("I look.", [ROUTE])
-
-
-def test_a_parameter_may_be_called_as_a_word_within_the_marks_is() -> None:
-    text = "find_route\n<|arg:start|>start<|arg:value|>Oslo<|arg:end|>\n<|arg:start|>legs<|arg:value|>2<|arg:end|>\n<|call:end|><<over>>"
-    found = read(WORDS, text)
-    assert ((found.content or "").strip(), get_calls(found)) == ("", [ROUTE])

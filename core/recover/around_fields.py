@@ -42,7 +42,6 @@ class AroundFields:
         self._notation = notation
         self._bare = bare  # whether nothing but the format's own words may stand before a name
         self._folded = fold_words(notation.words)
-        self._signs = tuple(notation.signs)
         self._names = compile_names(frozenset(tools.tools))
         self._keys = self._names
         self._schema = Schema({})
@@ -164,9 +163,6 @@ class AroundFields:
         bare = before.isspace() and _LITERAL.match(self._text, end)
         tagged = before == "<" and ATTRIBUTES.match(self._text, end)
         assigned = any(self._pass_sign(sign, end) for sign in self._notation.assigns)
-        own = found[0] in self._notation.own and not (assigned or before.isspace())
-        if own and self._text.startswith(self._signs, end):
-            return ""  # a word within a mark of the format
         return found[0] if flag or quoted or bare or tagged or assigned or _ASSIGNED.match(self._text, end) else ""
 
     def _is_end(self, at: int) -> bool:

@@ -164,6 +164,8 @@ class _Reader(AroundFields):
     def _read_pairs(self, at: int, given: dict[str, str]) -> tuple[int, dict[str, str]] | None:
         """Return the place behind the arguments at a place, up to the next call or the end, and their JSON with those that were
         ``given``; None where something else is there."""
+        if self._left & self._notation.own:
+            return None  # what is a parameter, and what the format's own word?
         while True:
             at = self._skip_to_field(at)
             if not given and (field := _FIELD.match(self._text, at)) and self.find_key(field.end()):
