@@ -81,7 +81,7 @@ class Surroundings(Standing):
     def _try_wrapped(self, rule: Rule, at: int, final: bool) -> Landing | Wait | None:
         """Whether a call of this format begins behind a mark of another one, or a tool of the request is named there."""
         end, closing = find_wrapper(self.buffer, at)
-        own = end > at and any(self.buffer[at:end].strip() in text for text in self.plan.texts)
+        own = end > at and self._is_own(at, end)
         if end == MORE and not final:
             return WAIT
         ended = self._begins_line(at) or self._find_last(at) in STOPS  # a mark that names the tool itself stands in no sentence
@@ -104,10 +104,14 @@ class Surroundings(Standing):
             return None
         return landing.replace(rule=landing.rule.name_recovery(WRAPPED))
 
+    def _is_own(self, at: int, end: int) -> bool:
+        """Whether what stands between two places is a part of what the template itself writes."""
+        return any(self.buffer[at:end].strip() in text for text in self.plan.texts)
+
     def _leave_wrapper(self, rule: Rule, end: int, final: bool) -> Landing | Wait | None:
         """Match the mark of another format that closes calls or ends a turn, of which the beginning stands before a place."""
         at = end - len(rule.constant.text)
-        if final and rule.guard == "token" and any(self.buffer[at:].strip() in text for text in self.plan.texts):
+        if final and rule.guard == "token" and self._is_own(at, len(self.buffer)):
             return None  # one of the format, behind which the output was cut
         end = (find_last_token if rule.guard == "token" else find_wrapper_end)(self.buffer, at, final)
         if end == MORE and not final:

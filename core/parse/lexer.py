@@ -127,9 +127,6 @@ class JsonLexer:
                 if self._closed and not self._open:
                     return at
                 continue
-            if found and found.start() == 0 and sign[0].isalpha() and (self._before.isalnum() or self._before == "."):
-                at = found.end()  # the rest of a number whose beginning came before
-                continue
             if found is None:
                 self._before = self._find_before(text, size)
                 return GOING

@@ -84,10 +84,13 @@ def find_wrapper(buffer: str, at: int) -> tuple[int, str]:
 
 def find_wrapper_end(buffer: str, at: int, final: bool) -> int:
     """Return where a mark of another format ends that closes calls, or a special token with which the output ends; NO, or MORE."""
-    token, found = find_last_token(buffer, at, final), _WRAPPER_END.match(buffer, at)
-    if token != NO or found is None:
-        return MORE if token == NO and _HALF_MARK.fullmatch(buffer, at) else token
-    return found.end()
+    token = find_last_token(buffer, at, final)
+    if token != NO:
+        return token
+    found = _WRAPPER_END.match(buffer, at)
+    if found:
+        return found.end()
+    return MORE if _HALF_MARK.fullmatch(buffer, at) else NO
 
 
 def find_last_token(buffer: str, at: int, final: bool) -> int:

@@ -12,6 +12,7 @@ from ..plan.constants import is_firm, skip_blank
 from ..plan.ends import CUT_MARK
 from ..plan.guards import LATE
 from ..plan.landmarks import AFTER, GAP, SHAPE, TURN
+from ..plan.plan import TOKEN_STARTS
 from ..plan.rules import UNTYPED, WAIT, Rule, Wait
 from ..plan.scalars import convert, escape_json, fits, read_json
 from ..recover.notation import may_lead
@@ -240,7 +241,7 @@ class TextReader(Drafts):
             self._emit_text(self._find_blank(at))  # no later place looks again at the code that is open before this one
         begins = self.spot.kind == "content" and self.buffer.startswith(self.plan.beginnings, at)
         self.mentioned = self.mentioned or begins
-        self.shows_tokens = self.shows_tokens or self.buffer.startswith(("<|", "<｜"), at)
+        self.shows_tokens = self.shows_tokens or self.buffer.startswith(TOKEN_STARTS, at)
         self.sampled = self.sampled or self.buffer.startswith(tuple(self.plan.others), at)
 
     def _leave_text(self, landing: Landing, at: int) -> None:

@@ -35,6 +35,8 @@ BEHIND: Final = -2
 OPEN_REASONING: Final = "call in open reasoning"
 LATE_END: Final = "late end of reasoning"
 OTHER_PROMPT: Final = "content as behind another prompt"
+TOKEN_STARTS: Final = ("<|", "<｜")
+"""What special tokens begin with."""
 RESPELLED: Final = "marks in another spelling"
 STRAY: Final = "signs before the end of a call"
 
@@ -219,7 +221,7 @@ class Plan(Relaxations):
             rules += chain(*(self._list_answer_tails(link.text) for link in ends))
             rules += (self._list_overruns(node) if self._overruns else []) + self._list_own_turns(node, self._overruns)
             rules += self._list_loose_openers("" if node.kind == "content" else OPEN_REASONING) + self._list_fences(node)
-            rules += self._list_loose_headers() + make_rules(("<|", "<｜"), AFTER, WRAPPED, "token")
+            rules += self._list_loose_headers() + make_rules(TOKEN_STARTS, AFTER, WRAPPED, "token")
         if node.kind == "reasoning":
             rules += (*self._list_headers_between(rules), *list_near_answers(inner))
             rules += self._list_reasoning_ends() + self._list_opened_reasoning(True)
