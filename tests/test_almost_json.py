@@ -120,6 +120,14 @@ def test_without_repair_the_client_gets_what_was_written() -> None:
     assert read(written, "lenient")[0] == ("run", written)
 
 
+@pytest.mark.parametrize("written", ['"{"code": ]}', '"{"code" []}'])
+def test_what_is_no_json_within_a_text_is_named(written: str) -> None:
+    """The arguments stand as JSON in a text, of which no quote is escaped."""
+    text = f'\n<deed>{{"name": "run", "arguments": {written}}}</deed>'
+    found = read_all_ways(FORMAT, text, TOOLS, "<<assistant>>", "repair")
+    assert found.incomplete or "arguments that are no JSON" in found.recoveries
+
+
 WORDS = st.lists(st.sampled_from(['"', "a", " ", ", ", ": ", "}", "{", "]", "(", ")", "\n", "\\", "</deed>", "é"]), max_size=12).map("".join)
 VALUES = st.recursive(
     WORDS | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.booleans() | st.none(),

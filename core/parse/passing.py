@@ -202,6 +202,8 @@ class JsonReader(TextReader):
 
     def _end_json(self) -> None:
         self._flush_json()
+        if self.within and self.policy.recover and not read_json(self.passed.getvalue()):
+            self._note("arguments that are no JSON", self.at)
         self.lexer = None
         self.behind = True
         if self.spot.kind == "value" and self.policy.recover and not self.frames:
@@ -228,7 +230,9 @@ class JsonReader(TextReader):
             stop = self.lexer.scan(text, 0)
             while stop in (ODD, HOLD):
                 stop = self.lexer.scan(text, self.lexer.skip(text))
-            self.writer.arguments(text if stop < 0 else text[:stop])
+            piece = text if stop < 0 else text[:stop]
+            self.writer.arguments(piece)
+            self.passed.write(piece)
             self.at = self.scan = end if stop < 0 else end - len(text) + stop
             if stop >= 0:
                 return self.at
