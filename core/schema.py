@@ -15,6 +15,7 @@ from typing import Any
 TYPES = ("string", "integer", "number", "boolean", "null", "array", "object")
 _ALTERNATIVES = ("anyOf", "oneOf", "allOf")
 _COMPOSING = frozenset(("$ref", *_ALTERNATIVES))
+_NARROWING = _COMPOSING | {"nullable", "enum", "const", "required"}
 _REFERENCES = 16  # that lead to each other
 _MOST = 128  # schemas within one that are asked, each once
 
@@ -38,14 +39,22 @@ def follow_reference(reference: str, root: Any) -> Any:
 class Schema:
     """One place of a JSON Schema; ``root`` is where references lead."""
 
-    __slots__ = ("node", "root")
+    __slots__ = ("_types", "names_type", "node", "root")
 
     def __init__(self, node: Any, root: Any = None) -> None:
         self.node = node
         self.root = node if root is None else root
+        self._types: tuple[str, ...] | None = None
+        self.names_type = isinstance(node, dict) and isinstance(node.get("type"), str) and _NARROWING.isdisjoint(node)
+        """Whether it says of values of one type that all are allowed, as far as :meth:`accepts` looks."""
 
     def get_types(self) -> tuple[str, ...]:
         """Return the types a value may have, in the order in which to try them; empty if nothing is known."""
+        if self._types is None:
+            self._types = self._find_types()
+        return self._types
+
+    def _find_types(self) -> tuple[str, ...]:
         declared = self.node.get("type") if isinstance(self.node, dict) else None
         if isinstance(declared, str) and declared in TYPES and "$ref" not in self.node and not self.node.get("nullable"):
             return (declared,)

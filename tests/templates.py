@@ -274,9 +274,9 @@ def open_calls(shape: str) -> str:
     return lead[: lead.index(close) + len(close)] + SAMPLES[shape].between if close else ""
 
 
-def count_work(form: ChatFormat, prompt: str, text: str, step: int) -> list[int]:
+def count_work(form: ChatFormat, prompt: str, text: str, step: int, tools: list[dict[str, Any]] = TOOLS) -> list[int]:
     """Count what a parser calls, Python or C, while it reads each piece of a text, and the end where all is read that was held."""
-    parser, count, counts = form.parser(TOOLS, prompt), 0, []
+    parser, count, counts = form.parser(tools, prompt), 0, []
 
     def note(frame: object, event: str, argument: object) -> None:
         nonlocal count

@@ -37,7 +37,7 @@ class BehindFields(ValueReader):
 
     def _step_behind(self, final: bool) -> bool:
         """Find what follows a field that has ended."""
-        best = self._find_best(self.at, final)
+        best = self._find_crossing(self.at, final) or self._find_best(self.at, final)
         if best is None or (isinstance(best, Landing) and best.rule.recovery):
             ends = [end for node in self.spot.nodes if (end := self.plan.get_end(node)) and self.buffer.endswith(end, 0, self.at)]
             like = self._find_like(self.spot.rules, self.at, final, ends=ends)

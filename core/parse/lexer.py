@@ -7,7 +7,7 @@ import re
 from bisect import bisect_left
 from typing import Final
 
-from ..plan.constants import skip_blank
+from ..plan.constants import find_end, skip_blank
 from ..recover.repair import CLOSERS, COMMENT, QUOTES, ends_string
 
 _OUTSIDE: Final = re.compile(r'"|[{\[]+|[}\]]+|[^\s\w,:.+-]')
@@ -22,6 +22,7 @@ _TOKEN: Final = re.compile(
     re.VERBOSE,
 )
 """A sign; a number or a word behind which no more of it comes; what may be either; and any other sign."""
+_LISTS: Final = re.compile(r"\[+|\]+")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _LONGEST: Final = 64  # characters of a number or a word whose end is waited for
 _BRACKETS: Final = frozenset("{}[]")
@@ -158,6 +159,8 @@ class JsonLexer:
 
     def _scan_token(self, text: str, at: int, final: bool) -> int:
         """Read a sign, a word or a number outside strings as JSON has them; returns the place behind it, ODD or HOLD."""
+        if text[at] in "[]" and (end := self._turn_lists(text, at)) > at:
+            return end
         found = _TOKEN.match(text, at)
         if found is None or found.lastindex is None:
             return len(text)
@@ -179,6 +182,18 @@ class JsonLexer:
             self._turn_all(sign)
         self._next = KEY if sign == "," and self._open[-1] == "{" else follows
         return found.end()
+
+    def _turn_lists(self, text: str, at: int) -> int:
+        """Open the lists that begin at a place, or close those that end there; returns the place behind their brackets."""
+        end = find_end(_LISTS, text, at)
+        if text[at] == "[" and self._next in (VALUE, ITEM):
+            self._open += text[at:end]
+            self._next, self._closed = ITEM, False
+            return end
+        while at < end and self._next in (ITEM, COMMA) and text[at] == "]" and self.may_close("]"):
+            self._open.pop()
+            at, self._next, self._closed = at + 1, COMMA, True
+        return at
 
     def _look_at_quote(self, text: str, at: int, final: bool) -> int:
         """Whether a quote before a place seems to stand within a string: ODD if so, HOLD where what comes next decides, else 0."""

@@ -55,12 +55,6 @@ def find_longer(odd: tuple[str, ...], names: frozenset[str], text: str, start: i
     return next((n for n in odd if len(n) > end - start and n.startswith(text[start : start + len(n)])), "")
 
 
-@lru_cache(maxsize=64)
-def list_odd(names: frozenset[str]) -> tuple[str, ...]:
-    """Return the names that are more than one word, as programs write it."""
-    return tuple(name for name in names if not name.isidentifier())
-
-
 def find_counted_id(rule: Rule, buffer: str, end: int) -> str | None:
     """Return the number that counts calls where a rule, which ends at a place, writes it as their id."""
     if not any(_ID_KEY.search(part) for part in rule.parts[:-1]):

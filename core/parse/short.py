@@ -7,6 +7,7 @@ from typing import Final
 
 from ..format.units import MORE, NO
 from ..plan.constants import find_end, skip_blank
+from ..plan.crossings import ASSIGNING
 from ..plan.ends import MISSING
 from ..plan.guards import OF_TOOLS
 from ..plan.landmarks import GAP, QUOTES, TURN
@@ -34,15 +35,12 @@ from .names import (
     find_numbered_id,
     find_signs,
     is_within,
-    list_odd,
 )
 
 _MORE_SIGNS: Final = re.compile(r"[^\w\s{}()\[\]<>\"'`,;:]{1,2}")
 """A sign too many at the end of a mark, if a line ends behind it as it does behind the mark."""
 _BETWEEN: Final = re.compile(r"[^\w{}()\[\]\"']{1,12}")
 """Signs between a name that is no key and an object."""
-_ASSIGNING: Final = frozenset(":=,;|>")
-"""Signs that stand between keys and values and begin no value."""
 
 
 class ShortFields(Likely):
@@ -113,8 +111,11 @@ class ShortFields(Likely):
             quoted = self._read_quoted(here, start, final)
             if quoted is not None:
                 return quoted
-        declared = self._list_declared(self._find_name(here)) if kind == "key" and not self.frames else frozenset()
-        path, odd = self.plan.graph.path if kind == "key" else None, list_odd(declared)
+        path = self.plan.graph.path if kind == "key" else None
+        declared, odd = frozenset[str](), tuple[str, ...]()
+        if kind == "key" and not self.frames:
+            name = self._find_name(here)
+            declared, odd = self._list_declared(name), self._list_odd(name)
         while at <= limit:
             if at < limit and buffer[at] in units.first:
                 end, _ = units.read(buffer, at, final)
@@ -343,7 +344,7 @@ class ShortFields(Likely):
         amid = rule.kind == "value" and (doubted or rule.goes_on(here.spot.rules, types))
         half = rule.kind == "value" and not loosely and self._begins_other(rule, here.spot)
         end = skip_blank(self.buffer, landing.end) if isinstance(landing, Landing) and rule.kind == "value" else 0
-        assigned = end > 0 and self.buffer[end : end + 1] in _ASSIGNING and not read_empty(rule.targets)
+        assigned = end > 0 and self.buffer[end : end + 1] in ASSIGNING and not read_empty(rule.targets)
         told = (loosely or bare or amid or assigned or half) and rule.kind != "end" and isinstance(landing, Landing)
         begins = self._match_value(landing, final) if told and isinstance(landing, Landing) else 0
         if begins == MORE:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from io import StringIO
 from typing import Final
 
-from ..format import Insides, Json, Node, Text
+from ..format import Json, Node, Text
 from ..format.units import MORE, NO
 from ..plan.constants import Constant, is_word_in_signs, skip_blank
 from ..plan.guards import LATE
@@ -77,7 +77,8 @@ class Standing:
         self._guards = 0  # recoveries that wait for what is being looked at now
         self._key: str | None = None  # that of the list or object behind whose end is looked
         self._properties: dict[str | None, frozenset[str]] = {}
-        self._types: dict[tuple[str | None, str], tuple[str, ...]] = {}  # of the parameters that tools declare
+        self._odd_keys: dict[str | None, tuple[str, ...]] = {}  # those of them that are more than one word
+        self._schemas: dict[tuple[str | None, str], Schema] = {}  # those of the parameters that tools declare
         self.awaited = ""  # what may come without anything being decided
         self.until: re.Pattern[str] | None = None  # what must come before a short field can end
         self.patience = SHORT  # for how many characters that is waited for
@@ -110,8 +111,7 @@ class Standing:
         """Match the beginning of the value to which a rule leads, if its notation tells it; where it is none (NO), another rule is
         the better one."""
         nodes = landing.spot.nodes
-        told = all(node.type in BEGINNINGS for node in nodes)  # by its first sign, if it is JSON
-        if landing.spot.kind != "value" or not told or any(isinstance(node.codec, (Text, Insides)) for node in nodes):
+        if not landing.spot.is_told:
             return 0
         at = skip_blank(self.buffer, landing.end)
         if at >= len(self.buffer):
@@ -317,27 +317,40 @@ class Standing:
             self._properties[name] = declared
         return declared
 
+    def _list_odd(self, name: str | None) -> tuple[str, ...]:
+        """Return those of the parameters that a tool declares that are more than one word, as programs write it."""
+        odd, declared = self._odd_keys.get(name), self._list_declared(name)
+        if odd is None:
+            odd = tuple(key for key in declared if not key.isidentifier())
+            if declared:
+                self._odd_keys[name] = odd
+        return odd
+
     def _find_property(self, name: str | None, keys: Sequence[str | int]) -> Schema:
         """Return the schema of what stands under some keys and places, each in the one before; the first is a parameter."""
         if self.tools is None:
             return UNKNOWN
         first, *rest = keys
-        schema = self.tools.find_property(f"{first}") if name is None else self.tools.get_parameters(name).get_property(f"{first}")
+        schema = self._find_parameter(name, f"{first}")
         for key in rest:
             schema = schema.get_items() if isinstance(key, int) else schema.get_property(key)
         return schema
+
+    def _find_parameter(self, name: str | None, key: str) -> Schema:
+        assert self.tools is not None
+        found = self._schemas.get((name, key))
+        if found is None:
+            found = self.tools.find_property(key) if name is None else self.tools.get_parameters(name).get_property(key)
+            if key in self._list_declared(name):  # of what is none of these there is no end
+                self._schemas[name, key] = found
+        return found
 
     def _find_wanted(self, here: Landing) -> tuple[str, ...]:
         """Return the types that the schema allows for the key that was read last; none where it is no parameter of the call."""
         name, key = self._find_name(here), here.steps[-1].text
         if self.frames:
             return ()
-        types = self._types.get((name, key))
-        if types is None:
-            types = self._find_property(name, self._split_path(key, name)).get_types()
-            if key in self._list_declared(name):  # of what is none of these there is no end
-                self._types[name, key] = types
-        return types
+        return self._find_property(name, self._split_path(key, name)).get_types()
 
     def _split_path(self, key: str, name: str | None) -> list[str | int]:
         """Return the keys and places that lead to an argument, where the format writes members and items under their paths."""

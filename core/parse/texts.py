@@ -17,7 +17,7 @@ from ..plan.rules import UNTYPED, WAIT, Rule, Wait
 from ..plan.scalars import convert, escape_json, fits, read_json
 from ..recover.notation import may_lead
 from ..recover.repair import read_literal
-from .drafts import Drafts
+from .crossing import Crossings
 from .fence import CODE_SIGNS
 from .landing import HELD, HELD_CALL, Landing
 from .names import SHORT
@@ -30,7 +30,7 @@ JOINT: Final = "\n\n"  # between two blocks of reasoning
 _LONGEST_MARK: Final = 256  # characters
 
 
-class TextReader(Drafts):
+class TextReader(Crossings):
     """Emits text as early as it cannot be structure any more."""
 
     def _apply(self, landing: Landing, start: int) -> None:
@@ -56,7 +56,7 @@ class TextReader(Drafts):
         while True:
             at = self._find_sign(final)
             if at < 0:
-                self.until, self.patience = self.spot.pattern if self.holding and self.at < self.scan else None, SHORT
+                self.until, self.patience = self.spot.pattern if self.holding and self.at < self.scan else None, HELD
                 return final and self.doubt >= 0 and self._end_late(True)
             units = self.spot.units
             escape = units.read(self.buffer, at, final)[0] if self.buffer[at] in units.first else at
@@ -187,7 +187,7 @@ class TextReader(Drafts):
     def _find_shown(self, at: int, final: bool) -> Landing | Wait | None:
         """Return where the best rule leads; a mark that a template writes behind layout comes before what has none, and before
         what no render shows, and so does one that leads to a further argument."""
-        landing = self._find_landing(self.spot, at, final)
+        landing = self._find_crossing(at, final) or self._find_landing(self.spot, at, final)
         if not isinstance(landing, Landing) or (landing.rule.constant.firm and not landing.rule.recovery):
             return landing
         bare = skip_blank(self.buffer, at)

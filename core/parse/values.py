@@ -51,11 +51,11 @@ class ValueReader(JsonReader):
         else:
             writer.item()
             schema = self.schema.get_items()
-        if self.spot.codec.repeats_key and call.key:
+        if self.spot.repeats_key and call.key:
             self.spot = self.spot.fill(call.key)
         nodes = self.spot.nodes
         self.wanted, self.begins, self.starts = schema, self.policy.recover and not self.frames, self.spot.codec.starts != ()
-        inner = self._list_insides(nodes)
+        inner = self._list_insides(nodes) if self.spot.nests else []
         wanted = [node for node in inner if node.type in schema.get_types()]  # what its schema, or that nothing else may be, tells
         self.insides = wanted or (inner if len(inner) == len(nodes) else [])
         if len(self.insides) == 1:
@@ -105,7 +105,7 @@ class ValueReader(JsonReader):
         self.behind = True
 
     def _choose_reading(self) -> None:
-        strings = [node for node in self.spot.nodes if node.type == "string"]
+        strings = self.spot.strings
         alone = len(strings) == len(self.spot.nodes) or self.wanted.get_types() == ("string",)
         self.streaming = bool(strings) and alone and not (self._may_be_json() or self._is_untyped(strings[0]))
         self.holding = self._may_quote() if self.streaming else bool(strings)
@@ -134,7 +134,7 @@ class ValueReader(JsonReader):
             if not isinstance(node, Wait):
                 self._enter(node or min(self.insides, key=lambda node: node.type))  # what is no object is the list
             return not isinstance(node, Wait)
-        if self.holding or any(node.type == "string" for node in self.spot.nodes):
+        if self.holding or self.spot.strings:
             return self._step_text(final)
         return self._step_scalar(final)
 

@@ -153,7 +153,7 @@ class Writer:
         listed = call.levels[shared][0] == "]"
         if isinstance(step, int) != listed or (listed and step != len(given)) or (len(keys) > 1 and step in given):
             return False
-        if any(isinstance(key, int) and key for key in keys[shared + 1 :]):
+        if len(keys) > 1 and any(isinstance(key, int) and key for key in keys[shared + 1 :]):
             return False
         while len(call.path) > shared:
             self.close_container()

@@ -282,8 +282,10 @@ class Constant:
 
     def take_lead(self, text: str, start: int, at: int) -> int:
         """Return where the layout before a core at a place begins, not before ``start``."""
-        sizes = range(min(len(self.lead), at - start), 0, -1)
-        return at - next((size for size in sizes if text.endswith(self.lead[-size:], 0, at)), 0)
+        size = min(len(self.lead), at - start)
+        while size and not text.endswith(self.lead[-size:], 0, at):
+            size -= 1
+        return at - size
 
 
 @lru_cache(maxsize=1 << 13)

@@ -17,6 +17,7 @@ from ..format import Kind, Node, Text, TurnGraph
 from ..format.cut import COUNTER
 from ..format.units import get_units
 from .constants import cut_heads, has_rare_sign, is_firm, is_marked, sort_longest
+from .crossings import Crossing, list_crossings
 from .echoes import drop_words, find_any
 from .ends import SHORT_END, SHORT_SECTION, TRAILING, Marks, list_nesting
 from .guards import SHAPES, Guard
@@ -59,6 +60,7 @@ class Plan(Relaxations):
         self._bare_ends = [Plan(other, False) for other in list_bare_ends(graph)] if recover and self.calls else []
         self._spots: dict[tuple[str, tuple[Node, ...], bool, bool], Spot] = {}
         self._starts: dict[tuple[int, bool], Spot] = {}
+        self._crossings: dict[Spot, tuple[Crossing, ...]] = {}
         self.thought_ends = self._find_thought_ends() if recover and self.calls else None
 
     def spot(self, graph: str, nodes: tuple[Node, ...], calls: bool = True, unclosed: bool = False) -> Spot:
@@ -180,6 +182,15 @@ class Plan(Relaxations):
         if found is None:
             inner = TURN if rule.targets[0] in OF_TURN else graph
             found = rule.spots[graph, calls] = self.spot(inner, rule.targets, calls)
+        return found
+
+    def list_crossings(self, spot: Spot) -> tuple[Crossing, ...]:
+        """Return what may part the value in a spot of the plan's own from the next one of its call."""
+        found = self._crossings.get(spot)
+        if found is None:
+            rules = (rule for rule in spot.rules if rule.kind == "key" and not self.graph.path)
+            found = list_crossings(spot, ((rule, self.behind(rule, spot.graph, True)) for rule in rules))
+            self._crossings[spot] = found
         return found
 
     def inside(self, name: str) -> Spot:

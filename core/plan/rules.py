@@ -33,7 +33,7 @@ _Asked = TypeVar("_Asked")
 _Found = TypeVar("_Found")
 
 
-def _remember(known: dict[_Asked, _Found], asked: _Asked, found: _Found) -> _Found:
+def remember(known: dict[_Asked, _Found], asked: _Asked, found: _Found) -> _Found:
     """Keep what was found among what is known, which never becomes much, and return it."""
     if len(known) >= _WINDOWS:
         known.clear()
@@ -109,7 +109,7 @@ class Rule:
 
     def _make(self, *key: str, **changes: Any) -> Rule:
         """Return the same rule with something else in it; made once for a key, as a place may ask often."""
-        return self._made.get(key) or _remember(self._made, key, replace(self, **changes))
+        return self._made.get(key) or remember(self._made, key, replace(self, **changes))
 
     def fill(self, find: Callable[[str], str | None]) -> Rule | None:
         """Return the same rule with the words that it repeats, found by the kind of their field; None where one is not known."""
@@ -228,11 +228,15 @@ class Spot:
         self.silent = nodes[0] in SILENT
         self.nests = any(isinstance(node.codec, Insides) for node in nodes)
         texts = [(node, node.codec) for node in nodes if isinstance(node.codec, Text)]
+        self.strings = [node for node in nodes if node.type == "string"]
+        self.is_told = self.kind == "value" and not (texts or self.nests) and all(node.type in BEGINNINGS for node in nodes)
+        """Whether the first sign of a value tells that it is none of these."""
         self.texts, codecs = [node for node, _ in texts], [codec for _, codec in texts]
         self.raw = any(not codec.quoted for codec in codecs)  # whether nothing but what follows a text ends it
         self.told = any(codec.told for codec in codecs)  # whether only the schema tells a text from JSON
         self.codec = codecs[0] if codecs else Text()
         self.units = get_units(self.codec)
+        self.repeats_key = self.codec.repeats_key
         self.holds_signs = bool(self.codec.escapes) or self.codec.quoted  # else those of data are none of a key
         self.parts_lines = any(char == "\n" for _, char in self.codec.escapes)
         """Whether no line ends within a text as it does elsewhere."""
@@ -289,7 +293,7 @@ class Spot:
             fitting = [rule.constant for rule in values if any(fits(node.type, types) for node in rule.targets)]
             odd = (rule for rule in values if rule.constant not in fitting)
             others = [rule for rule in odd if "string" in types or not any(rule.constant.extends(one) for one in fitting)]
-            found = _remember(self._sorted, (sign, types), (*(rule for rule in rules if rule not in others), *others))
+            found = remember(self._sorted, (sign, types), (*(rule for rule in rules if rule not in others), *others))
         return found
 
     def _compile_short_end(self) -> re.Pattern[str] | None:
@@ -351,7 +355,7 @@ class Spot:
             short = bool(told) and all(begins and len(text) > len(window) for _, text, begins in told)
             rests = [rule.constant.first[len(window) :] if rule.constant.firm else "" for rule, _, _ in told]
             wait = Wait(rests[0][: find_common_start(*rests)]) if short else None
-            found = _remember(self._narrowed, window, (tuple(rule for rule, _, _ in kept), wait))
+            found = remember(self._narrowed, window, (tuple(rule for rule, _, _ in kept), wait))
         return found
 
 
@@ -387,12 +391,23 @@ def _compile_search(kind: Kind, rules: tuple[Rule, ...], codec: Text) -> tuple[r
     leads = {(sign, bool(rule.recovery)) for rule in rules if rule.constant.firm for sign in rule.constant.lead}
     blank = sorted({sign for sign, guessed in leads if not (guessed and sign == " ")})
     counters = [r"\d"] if any(not rule.parts[0] and len(rule.parts) > 1 for rule in rules) else []
-    indented = [rf"\n[ \t]{{1,{_BLANKS}}}\Z"] * any(rule.recovery and rule.constant.lead[:2] == "\n " for rule in rules)
-    waits = [f"[{''.join(map(re.escape, blank))}]{{1,{_BLANKS}}}\\Z"] * bool(blank) + indented + counters
+    indented = [f"\\\n[ \t]{{1,{_BLANKS}}}\\Z"] * any(rule.recovery and rule.constant.lead[:2] == "\n " for rule in rules)
+    laid = "".join(map(re.escape, blank))
+    waits = [rf"{re.escape(sign)}[{laid}]{{0,{_BLANKS - 1}}}\Z" for sign in blank] + indented + counters
     choices = _list_choices(heads, words) + waits
     # A sign alone is rare in a text, a letter is not. What begins with letters only is found quickest.
     starts, begun = ({head[: _WORD if head[0].isalnum() else 1] for head in each} for each in (heads, words))
     quick = _list_choices(starts, begun) + [rf"{re.escape(sign)}\Z" for sign in blank] + indented + counters
     # A line may begin a call, and code in reasoning may speak of marks.
-    quick += [r'["\\\x00-\x1f]'] if kind == "value" else ["\n", "`"] if kind == "reasoning" else ["\n"]
-    return re.compile("|".join(choices) or r"(?!)"), re.compile("|".join(quick) or r"(?!)")
+    more = '"\\' + "".join(map(chr, range(0x20))) if kind == "value" else "\n`" if kind == "reasoning" else "\n"
+    return _compile_choices(choices), _compile_choices(quick + list(map(re.escape, more)))
+
+
+def _compile_choices(choices: Iterable[str]) -> re.Pattern[str]:
+    """Return what finds the first of some patterns that begin with a sign each: such as begin alike stand together, so that
+    whatever else is there is passed by at once."""
+    begun: dict[str, list[str]] = {}
+    for choice in choices:
+        sign = choice[: 1 + (choice[0] == "\\")]
+        begun.setdefault(sign, []).append(choice[len(sign) :])
+    return re.compile("|".join(f"{sign}(?:{'|'.join(rests)})" for sign, rests in begun.items()) or r"(?!)")

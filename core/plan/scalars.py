@@ -123,10 +123,13 @@ def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool) ->
     schema accepts, null before all others; if it accepts none, the first one. Without types it is JSON if it is valid JSON,
     else text. If ``lenient``, a list or an object that is almost JSON, and a word of Python, is one where the schema says so.
     """
+    types = schema.get_types()
+    plain = _convert_typed(raw, nodes, types[0]) if schema.names_type and types and types[0] not in ("string", "null") else None
+    if plain is not None:
+        return plain, False
     codec = next((node.codec for node in nodes if node.type == "string" and isinstance(node.codec, Text)), Text())
     text = get_units(codec).decode(raw)
     readings: list[tuple[str, bool]] = []
-    types = schema.get_types()
     if lenient and not text and "null" in types and "string" not in types:
         return "null", True
     kinds = list(types)
