@@ -227,6 +227,28 @@ def test_only_a_call_behind_a_backquote_waits_for_another_one() -> None:
 
 
 @each_format
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Like so:\n\n    ONE\n\nThat is all.",
+        "As code:\n \n\tlook:\n\tONE\nNot now.",
+        "So:\n\n    1: ONE\n\n    2: TWO\n\nYes.",
+    ],
+)
+def test_a_call_in_indented_code_is_shown(name: str, text: str) -> None:
+    text = fill(name, text).strip()
+    found = read_all_ways(get_format(name), text + "<<over>>", TOOLS)
+    assert (found.content, found.calls, found.recoveries) == (text, [], [])
+
+
+@each_format
+@pytest.mark.parametrize("text", ["I look.\n\n    ONE", "I look.\n    ONE", "    ONE"])
+def test_a_call_that_is_indented_alone_is_one(name: str, text: str) -> None:
+    found = read_all_ways(get_format(name), fill(name, text) + "<<over>>", TOOLS)
+    assert ((found.content or "").strip(), found.calls) == (text.replace("ONE", "").strip(), [LOOK])
+
+
+@each_format
 def test_strictly_a_call_in_inline_code_is_one(name: str) -> None:
     found = read(get_format(name), [fill(name, "I would write `ONE<<over>>")], TOOLS, policy="strict")
     assert found.recoveries == []

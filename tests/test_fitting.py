@@ -47,6 +47,36 @@ def test_what_the_schema_refuses_is_written_as_it_accepts_it(written: str, wante
     assert read(written, "strict") == json.loads(written)
 
 
+NESTED = {
+    "type": "object",
+    "properties": {
+        "seat": {"type": "object", "properties": {"row": {"type": "integer"}, "side": {"type": "string"}}},
+        "codes": {"type": "array", "items": {"type": "integer"}},
+        "rows": {"type": "array", "items": {"type": "array", "items": {"type": "object", "properties": {"on": {"type": "boolean"}}}}},
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("written", "wanted"),
+    [
+        ('{"seat": {"row": "12", "side": 7, "other": "5"}}', {"seat": {"row": 12, "side": "7", "other": "5"}}),
+        ('{"codes": ["1", 2, "three", "-4"], "seat": {}}', {"codes": [1, 2, "three", -4], "seat": {}}),
+        (
+            '{ "rows": [ [{"on": "true"}, {}], [], [ {"on": "no"} ] ], "codes": [] }',
+            {"rows": [[{"on": True}, {}], [], [{"on": "no"}]], "codes": []},
+        ),
+        ('{"seat": [{"row": "1"}], "codes": {"row": "1"}}', {"seat": [{"row": "1"}], "codes": {"row": "1"}}),
+    ],
+)
+def test_what_stands_deeper_is_written_as_its_schema_accepts_it(written: str, wanted: dict[str, Any]) -> None:
+    tool = {"type": "function", "function": {"name": "book", "parameters": NESTED}}
+    text = f'<act>{{"tool": "book", "with": {written}}}</act></assistant>'
+    for policy, arguments in (("repair", wanted), ("lenient", json.loads(written))):
+        found = read_all_ways(analyze(TEMPLATE), text, [tool], "<assistant>", policy)  # type: ignore[arg-type]
+        assert get_calls(found) == [("book", arguments)]
+
+
 def test_lists_objects_and_null_are_texts_only_where_that_is_asked_for() -> None:
     written = '{"zip": {"code": 1}, "dishes": null, "options": "{}"}'
     assert read(written, Policy(typed="schema")) == {"zip": '{"code": 1}', "dishes": None, "options": {}}

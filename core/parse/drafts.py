@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import takewhile
 from typing import Final
 
 from ..format.units import MORE, NO
@@ -13,6 +14,7 @@ from ..plan.rules import WAIT, Wait
 from .fence import find_closing, find_span_end
 from .landing import HELD_CALL, Landing
 from .short import ShortFields
+from .standing import TAIL
 
 _FENCES: Final = 4  # so many fences with calls are looked at together
 
@@ -51,11 +53,32 @@ class Drafts(ShortFields):
             end = find_span_end(self.buffer, at, final, fence.code)
             shown = end >= 0 and (self._read_apart(self.buffer[at:end]) or "").endswith(fence.code)
             return end if shown or end == MORE else at
+        if not landing.fence and self._is_indented(landing, at):
+            return at + 1 if unknown or landing.rule.recovery else self._find_sample_end(landing, at, final)
         if (landing.fence or fence.fenced) and not fence.dressed:
             if unknown or (landing.rule.recovery and not (landing.fence or self._begins_line(at))):
                 return at + 1  # amid a line of code nothing is called that no render shows so, and no tool that is not there
             return self._find_fence_end(landing, at, final, landing.fence or fence.code)
         return self._find_thought_end(landing, at, final) if thought else at
+
+    def _is_indented(self, landing: Landing, at: int) -> bool:
+        """Whether the line at a place is code as Markdown has it: indented, and so are those before it up to an empty one, and that
+        is no layout of the format's own."""
+        if self._is_fresh(at) or landing.rule.constant.lead.endswith("    "):
+            return False
+        *lines, last = (self.before + self.buffer[self.at : at])[-TAIL:].split("\n")
+        within = takewhile(str.strip, reversed(lines))
+        return _is_code(last) and any(not line.strip() for line in lines[1:]) and all(map(_is_code, within))
+
+    def _find_sample_end(self, landing: Landing, at: int, final: bool) -> int:
+        """Return where a call ends that stands in such code and behind which prose goes on; else the place itself, or MORE."""
+        called = self._find_call_end(landing, landing.end, at + HELD_CALL)
+        end = called.end() if called else NO if self.plan.call_ends else find_closed(self.buffer, at, at + HELD_CALL)
+        end = landing.end if landing.steps and landing.steps[-1].kind == "close" else end  # it has no arguments
+        if end == NO:
+            return at if final or len(self.buffer) - at >= HELD_CALL else MORE
+        follows = self._structure_follows(end, final, True)
+        return MORE if isinstance(follows, Wait) else at if follows else end
 
     def _find_fence_end(self, landing: Landing, at: int, final: bool, run: str) -> int:
         """Return where a fence ends behind which prose goes on, or a place in its first line if not only calls stand in it."""
@@ -131,3 +154,7 @@ class Drafts(ShortFields):
         if rest and (final or not marks.may_begin(rest)):
             return end
         return at if final else MORE
+
+
+def _is_code(line: str) -> bool:
+    return line.startswith(("    ", "\t"))

@@ -8,15 +8,20 @@ from contextlib import suppress
 from typing import Final
 
 from ..recover.notation import fit_text
+from ..recover.repair import CLOSERS
 from ..schema import UNKNOWN, Schema
 from .landing import HELD
 from .lexer import GOING, JsonLexer
 
-_HEAD: Final = re.compile(r'\s*[{,]\s*("(?:[^"\\]|\\.)*")\s*:\s*(?=\S)', re.DOTALL)
-_BEGUN: Final = re.compile(r'\s*(?:[{,]\s*(?:"(?:[^"\\]|\\.)*(?:\\|"\s*(?::\s*)?)?)?)?', re.DOTALL)
-"""What stands before a value, from the one before it on; and the beginnings of that."""
+_HEADS: Final = {
+    "{": re.compile(r'\s*(?:[{,]\s*("(?:[^"\\]|\\.)*")\s*:\s*(?=\S)|\{?\s*\})', re.DOTALL),
+    "[": re.compile(r"\s*(?:[\[,]\s*(?=[^\s\]])|\[?\s*\])"),
+}
+_BEGUN: Final = re.compile(r'\s*(?:[{\[,]\s*(?:"(?:[^"\\]|\\.)*(?:\\|"\s*(?::\s*)?)?)?)?', re.DOTALL)
+"""What stands in an object or a list before a value, from the one before it on, or ends it; and the beginnings of that."""
+_DEPTH: Final = 64  # of these within each other
 _LONGEST: Final = 256  # so long that may be
-_BARE_END: Final = re.compile(r"[,}\s]")
+_BARE_END: Final = re.compile(r"[,}\]\s]")
 _KINDS: Final = {'"': "string", "{": "object", "[": "array", "t": "boolean", "f": "boolean", "n": "null"}
 _NO_SCALARS: Final = "n{["  # what lists, objects and null begin with
 
@@ -28,7 +33,7 @@ class Fitting:
 
     def __init__(self, parameters: Schema, scalars: bool = True) -> None:
         self.changed = 0  # so many values were written otherwise
-        self._parameters = parameters
+        self._open = [("{", parameters)]  # the objects and lists that are open, and what their schemas are
         self._kept = _NO_SCALARS if scalars else ""
         self._schema = UNKNOWN  # of the value that is being read
         self._head = ""  # what came behind the last value
@@ -66,21 +71,32 @@ class Fitting:
 
     def _find_value(self, text: str, at: int) -> int:
         """Return where the next value begins, or where the text ends."""
-        head = self._head + text[at:]
-        found = _HEAD.match(head)
+        head, (bracket, around) = self._head + text[at:], self._open[-1]
+        found = _HEADS[bracket].match(head)
         if found is None:
             self._head, self._over = head, len(head) > _LONGEST or _BEGUN.fullmatch(head) is None
             return len(text)
-        start = len(text) - len(head) + found.end()
-        first, self._head, self._reading = text[start], "", True
-        self._lexer = JsonLexer() if first in '"{[' else None
-        key: object = None
-        with suppress(ValueError):
-            key = json.loads(found[1], strict=False)
-        self._schema = self._parameters.get_property(key) if isinstance(key, str) else UNKNOWN
+        start, self._head = len(text) - len(head) + found.end(), ""
+        if head[found.end() - 1] == CLOSERS[bracket]:
+            self._open.pop()
+            self._over = not self._open
+            return start
+        self._schema = self._find_schema(around, found[1]) if bracket == "{" else around.get_items()
+        first = text[start]
         kind, types = _KINDS.get(first, "number"), () if first in self._kept else self._schema.get_types()
         self._held = None if not types or kind in types or (kind == "number" and "integer" in types) else ""
+        if self._held is None and first in _HEADS and self._schema.node and len(self._open) < _DEPTH:
+            self._open.append((first, self._schema))
+            return start
+        self._reading, self._lexer = True, JsonLexer() if first in '"{[' else None
         return start
+
+    @staticmethod
+    def _find_schema(around: Schema, key: str) -> Schema:
+        """Return the schema of a member of an object, given its key in JSON."""
+        with suppress(ValueError):
+            return around.get_property(json.loads(key, strict=False))
+        return UNKNOWN
 
     def _find_end(self, text: str, at: int) -> int:
         """Return where the value that is being read ends, or the text; where it is no JSON, all else is handed on as it comes."""

@@ -188,7 +188,8 @@ class ShortFields(Likely):
     def _land_prefixed(self, here: Landing, final: bool) -> Landing | Wait | None:
         """Read the name of a tool with a word in front of it."""
         found = PREFIX.match(self.buffer, here.end) if self.policy.recover and here.rule.constant.text else None
-        if found is None or (found.end() == len(self.buffer) and final):
+        ends = self.buffer[here.end - 1 : here.end + 1] in ("</", "[/")  # a mark that ends something has the name in it
+        if found is None or ends or (found.end() == len(self.buffer) and final):
             return None
         known = self._match_tool(self.buffer, found.end())
         if known is None:

@@ -31,6 +31,7 @@ TRIES: Final = 8  # so often may a JSON value be looked at that is no call
 STOPS: Final = frozenset(".!?…。！？．｡։؟۔।॥።។။")  # at the end of a sentence, in any script (STerm of Unicode, those in common use)
 _OF_CODE: Final = frozenset("{}<>[]%=;:,`'\"\\/|&#")  # signs with which no answer ends
 _LONGEST_PLACE: Final = 6  # digits
+TAIL: Final = 256  # so much of what was handed on is remembered
 _INDENT: Final = 16  # so much layout may stand before a fence
 
 
@@ -156,12 +157,13 @@ class Standing:
         return self._begins_line(at) or (not self.spot.lined and self._ends_answer(at))
 
     def _join_before(self, text: str) -> str:
-        """Return what was handed on last where that is a text: with the last visible sign before it, if it has none, and whether
-        a line has ended since."""
-        if not text.isspace():
-            return text
+        """Return the end of what was handed on with a text behind it: with the last visible sign before that, if it has none, and
+        whether a line has ended since."""
+        joined = (self.before + text)[-TAIL:]
+        if not joined.isspace():
+            return joined
         bare = self.before.rstrip()
-        return bare[-1:] + ("\n" if "\n" in self.before[len(bare) :] else "") + text
+        return bare[-1:] + ("\n" if "\n" in self.before[len(bare) :] else "") + joined
 
     def _find_last(self, at: int) -> str:
         """Return the last visible sign before a place."""

@@ -173,7 +173,7 @@ class Landmarks:
                 other = UNQUOTED if text else FENCED
                 self.closes.setdefault(other.name, close[1:] if text else f"\n```{close}")
                 self.ends[other.name] = ""
-                if not text and close.strip():
+                if not text:
                     self.closes.setdefault(ENCODED.name, f'"{close}')
                     self.ends[ENCODED.name] = '"'
         self.content_end = cut_common_start([link.text for link in self.list_links("content")] or [""]).strip()

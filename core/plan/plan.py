@@ -52,6 +52,7 @@ class Plan(Relaxations):
 
     def __init__(self, graph: TurnGraph, recover: bool = True, drops: bool = False, overruns: bool = False) -> None:
         super().__init__(graph)
+        self.echoes |= recover and self._list_named_tags() != set()
         self._recover = recover
         self._drops = drops  # whether marks of calls that are none are dropped
         self._overruns = overruns  # whether messages of other roles behind the turn are

@@ -46,6 +46,7 @@ from .openings import Openings
 from .rules import MISTYPED, UNTYPED, Rule, make_closes, make_openings, make_rules
 
 CLOSED_TAG: Final = "tag closed otherwise"
+_NAMED_TAG: Final = re.compile(r"<([\w:.-]*)\Z")
 _OPEN_TAG: Final = re.compile(r"<(\w[\w:.-]*)(?=[\s\"'=][^<>]*\Z)")
 CLOSED_FIELD: Final = "value closed by its key"
 WRAPPED: Final = "mark of another format"
@@ -319,17 +320,25 @@ class Relaxations(Openings):
         return make_rules([own], BODY, "arguments as JSON") + make_closes(closed, "no arguments")
 
     def _list_closed_tags(self, node: Node, close: str) -> Iterator[Rule]:
-        """Return what follows a field in a tag that closes itself, for models that write a blank before its slash or close it by
-        another tag."""
+        """Return what follows a field in a tag that closes itself, for models that write a blank before its slash, close it by
+        another tag, or not at all."""
         keys = (link.text for link in self.list_links("name", "value") if link.to.kind == "key")
         leading = (*(text for text, _ in self.openers), *keys)
-        tags = sorted({tag[1] for text in leading for tag in _OPEN_TAG.finditer(text)}) if "/>" in close else []
+        found = {tag[1] for text in leading for tag in _OPEN_TAG.finditer(text)}
+        tags = sorted(found.union(self._list_named_tags())) if "/>" in close else []
         ways = [" />", *(f"></{tag}>" for tag in tags)]
         yield from make_closes((close.replace("/>", way, 1) for way in ways if tags and way not in close), CLOSED_TAG)
-        for link in self.list_inner(node) if tags else ():
-            if "/>" in link.text:
+        yield from make_closes([close.replace("/>", ">", 1)] if tags else [], CLOSED_TAG, "ending")
+        for link in self.leave(node) if tags else ():
+            if "/>" in link.text and (link.opens or not link.leaves):
                 texts = (link.text.replace("/>", way, 1) for way in ways if way not in link.text)
-                yield from make_rules(texts, link.to, CLOSED_TAG, "entry" if link.to.kind == "key" else "")
+                guard: Guard = "known" if link.opens else "entry" if link.to.kind == "key" else ""
+                yield from make_rules(texts, link.to, CLOSED_TAG, guard, opens=link.opens)
+
+    def _list_named_tags(self) -> set[str]:
+        """Return the tags that hold the name of the tool, with a letter for that."""
+        tags = (_NAMED_TAG.search(text) for text, to in self.openers if to[0].kind == "name")
+        return {tag[1] + ECHOES["name"] for tag in tags if tag}
 
     def _list_empty_sections(self, target: Node) -> list[Rule]:
         """Return what opens calls with what closes them behind it, and nothing between."""
@@ -343,7 +352,9 @@ class Relaxations(Openings):
         two = (text for text in texts if not any(text in opener for opener, _ in self.openers))  # and no mark that was cut in two
         firm, name = sorted(two)[:64], "no call between marks"
         ends = make_rules(sorted(last), END, name, "fresh")
-        return ends + [rule for text in firm for guard in guards for rule in make_rules([text], target, name, guard)]
+        marked = AFTER if self.wraps_content else target  # an answer that has not begun has its own mark yet to come
+        rules = (make_rules([text], marked if guard == "fresh" else target, name, guard) for text in firm for guard in guards)
+        return [*ends, *chain.from_iterable(rules)]
 
     def _list_dropped(self, node: Node) -> list[Rule]:
         """Return the marks of calls that begin or end none, for those who want them dropped."""

@@ -170,8 +170,12 @@ def _convert_typed(raw: str, nodes: tuple[Node, ...], kind: str) -> str | None:
     end, literal = match_scalar(nodes, raw, 0, True)
     if not raw and not end > 0:
         literal, end = read_empty(nodes), 0
-    if literal and end == len(raw) and fits(find_type(_DECODER.decode(literal)), (kind,) if kind else ()):
-        return literal
+    if literal and end == len(raw):
+        value = _DECODER.decode(literal)
+        if fits(find_type(value), (kind,) if kind else ()):
+            return literal
+        if kind == "integer" and isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53:
+            return str(int(value))  # which it is by JSON Schema, too
     within = find_within(nodes)
     found = (read_json(get_units(within).decode(raw)) if within else None) or read_json(raw)
     if found is None or not fits(found[1], (kind,) if kind else ()):
