@@ -1,5 +1,4 @@
-"""Marks that are closed otherwise, hold nothing, or have other layout: tags, sections of calls and brackets that no keyboard has. The
-templates are invented."""
+"""Marks that are closed otherwise, or hold nothing, and values that are written otherwise. The templates are invented."""
 
 from __future__ import annotations
 
@@ -10,7 +9,8 @@ from streams import analyze, get_calls, make_tool, read_all_ways
 from test_slips import WRAPPER
 
 TOOLS = [make_tool("look", city="string", days="integer"), make_tool("now")]
-LOOK, NOW = ("look", {"city": "Oslo", "days": 2}), ("now", {})
+LOOK: tuple[str, Any] = ("look", {"city": "Oslo", "days": 2})
+NOW: tuple[str, Any] = ("now", {})
 
 NAMED = WRAPPER % (
     "{%- for c in m.tool_calls or [] %}<do:{{ c.function.name }}{% for k, v in c.function.arguments.items() %} {{ k }}"
@@ -77,25 +77,6 @@ def test_arguments_may_stand_in_a_string_that_nothing_follows(behind: str) -> No
     found = read_all_ways(analyze(ARGUMENTS), text, TOOLS)
     assert (found.content, get_calls(found)) == (None, [LOOK, NOW][: 1 + bool(behind)])
     assert found.recoveries == ["arguments in a string"]
-
-
-STACKED = WRAPPER % (
-    "{%- if m.reasoning_content %}⟪{{ m.reasoning_content }}⟫{{ '\\n' }}{% endif -%}"
-    "{%- for c in m.tool_calls or [] %}⟦{{ c.function.arguments | tojson }}⟧⇒{{ c.function.name }}{% endfor -%}"
-)
-"""Brackets that no keyboard has around thoughts and arguments."""
-
-
-@pytest.mark.parametrize("layout", ["", "\n", " ", "\n\n"])
-def test_brackets_that_no_keyboard_has_may_have_other_layout(layout: str) -> None:
-    text = f'⟪I ⟦look⟧.⟫{layout}⟦{{"city": "Oslo", "days": 2}}⟧⇒look<<over>>'
-    found = read_all_ways(analyze(STACKED), text, TOOLS)
-    assert (found.reasoning, found.content, get_calls(found)) == ("I ⟦look⟧.", None, [LOOK])
-
-
-def test_words_in_such_brackets_are_text() -> None:
-    text = "The brackets ⟦e⟧ and ⟦ it rains ⟧ denote what e means."
-    assert read_all_ways(analyze(STACKED), f"{text}<<over>>", TOOLS)[1:3] == (text, [])
 
 
 WHOLE = WRAPPER % (

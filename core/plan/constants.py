@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import takewhile
 from typing import Final, NamedTuple
-from unicodedata import category, east_asian_width
 
 from ..format.cut import CLOSE, OPEN, TOKEN, find_boundaries, take_letters
 from ..format.units import MORE, NO
@@ -125,11 +124,6 @@ def has_rare_sign(text: str) -> bool:
     return any(sign == "_" or not (sign.isalnum() or sign.isspace() or sign.isascii()) for sign in text)
 
 
-def has_rare_bracket(text: str) -> bool:
-    """Whether a text holds a bracket that neither ASCII has nor a script that is written without blanks."""
-    return any(not sign.isascii() and category(sign) in ("Ps", "Pe") and east_asian_width(sign) != "W" for sign in text)
-
-
 def begins_no_text(text: str) -> bool:
     """Whether a text that nobody writes by chance begins no other text, either: it has a word in it, a sign that is rare, or
     different ones."""
@@ -215,8 +209,7 @@ class Constant:
         self.parts = parts
         self.text = text = "0".join(parts)
         self.size = len(text)
-        told = is_firm(text) or has_rare_bracket(text)
-        self.firm = not laid and told and parts[0].strip() != ""  # a number begins nothing that is looked for
+        self.firm = not laid and is_firm(text) and parts[0].strip() != ""  # a number begins nothing that is looked for
         self.line = self.firm and text[:1] == "\n" == text[-1:] and text.isascii() and not any(map(str.isalnum, text))
         self.marked = is_marked(text)
         self.core = text.strip()
