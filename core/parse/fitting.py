@@ -27,9 +27,9 @@ _NO_SCALARS: Final = "n{["  # what lists, objects and null begin with
 
 
 class Fitting:
-    """Hands on the arguments of a call as they come, but for values whose type the schema does not have: such a one is held until
-    it has ended, and then written as the schema accepts it, if it can be read so. Of ``scalars`` alone, lists, objects and null
-    stay as they are."""
+    """Hands on the arguments of a call as they come, but for values whose type the schema does not have, wherever these stand: such
+    a one is held until it has ended, and then written as the schema accepts it, if it can be read so. Of ``scalars`` alone, lists,
+    objects and null stay as they are."""
 
     def __init__(self, parameters: Schema, scalars: bool = True) -> None:
         self.changed = 0  # so many values were written otherwise

@@ -112,7 +112,7 @@ class Standing:
         """Match the beginning of the value to which a rule leads, if its notation tells it; where it is none (NO), another rule is
         the better one."""
         nodes = landing.spot.nodes
-        if not landing.spot.is_told:
+        if not landing.spot.tells_value:
             return 0
         at = skip_blank(self.buffer, landing.end)
         if at >= len(self.buffer):

@@ -89,7 +89,7 @@ class Crossing:
         return Wait(missing[0][: find_common_start(*missing)]) if missing else None
 
 
-def list_crossings(spot: Spot, keys: Iterable[tuple[Rule, Spot]]) -> tuple[Crossing, ...]:
+def make_crossings(spot: Spot, keys: Iterable[tuple[Rule, Spot]]) -> tuple[Crossing, ...]:
     """Return what may part a value from the next one, given the rules that lead from it to keys, with the fields of these."""
     others = [rule.constant.core for rule in spot.rules if not rule.recovery]
     found = []

@@ -17,7 +17,7 @@ from ..format import Kind, Node, Text, TurnGraph
 from ..format.cut import COUNTER
 from ..format.units import get_units
 from .constants import cut_heads, has_rare_sign, is_firm, is_marked, sort_longest
-from .crossings import Crossing, list_crossings
+from .crossings import Crossing, make_crossings
 from .echoes import drop_words, find_any
 from .ends import SHORT_END, SHORT_SECTION, TRAILING, Marks, list_nesting
 from .guards import SHAPES, Guard
@@ -190,7 +190,7 @@ class Plan(Relaxations):
         found = self._crossings.get(spot)
         if found is None:
             rules = (rule for rule in spot.rules if rule.kind == "key" and not self.graph.path)
-            found = list_crossings(spot, ((rule, self.behind(rule, spot.graph, True)) for rule in rules))
+            found = make_crossings(spot, ((rule, self.behind(rule, spot.graph, True)) for rule in rules))
             self._crossings[spot] = found
         return found
 

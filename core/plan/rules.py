@@ -229,7 +229,8 @@ class Spot:
         self.nests = any(isinstance(node.codec, Insides) for node in nodes)
         texts = [(node, node.codec) for node in nodes if isinstance(node.codec, Text)]
         self.strings = [node for node in nodes if node.type == "string"]
-        self.is_told = self.kind == "value" and not (texts or self.nests) and all(node.type in BEGINNINGS for node in nodes)
+        bare = self.kind == "value" and not (texts or self.nests)
+        self.tells_value = bare and all(node.type in BEGINNINGS for node in nodes)
         """Whether the first sign of a value tells that it is none of these."""
         self.texts, codecs = [node for node, _ in texts], [codec for _, codec in texts]
         self.raw = any(not codec.quoted for codec in codecs)  # whether nothing but what follows a text ends it
