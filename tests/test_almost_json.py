@@ -128,6 +128,13 @@ def test_what_is_no_json_within_a_text_is_named(written: str) -> None:
     assert found.incomplete or "arguments that are no JSON" in found.recoveries
 
 
+@pytest.mark.parametrize("size", [3, 300, 600, 6000])
+def test_what_is_json_within_a_text_is_not_named_however_much_it_is(size: int) -> None:
+    found = read_all_ways(FORMAT, f'\n<deed>{{"name": "run", "arguments": {json.dumps(json.dumps({"all": [[1]] * size}))}}}</deed>', TOOLS)
+    assert [(name, json.loads(arguments)) for name, arguments in found.calls] == [("run", {"all": [[1]] * size})]
+    assert "arguments that are no JSON" not in found.recoveries
+
+
 WORDS = st.lists(st.sampled_from(['"', "a", " ", ", ", ": ", "}", "{", "]", "(", ")", "\n", "\\", "</deed>", "é"]), max_size=12).map("".join)
 VALUES = st.recursive(
     WORDS | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.booleans() | st.none(),

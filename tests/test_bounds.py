@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from chat_autoparser.message import fold_deltas
 from chat_autoparser.parse.fence import Fence
 from chat_autoparser.parse.names import find_name_in_id
 from chat_autoparser.plan.plan import get_plan
+from chat_autoparser.plan.rules import Spot
 from chat_autoparser.schema import ToolSet
 
 SHAPE = "tagged arguments"
@@ -86,6 +88,16 @@ def test_what_is_remembered_of_outputs_is_little() -> None:
         form.parse(f"{open_calls(SHAPE)}<{chr(code)}>", TOOLS, write_prompt(SHAPE))
     spots = get_plan(form.graph, True, False, True)._spots.values()
     assert max(len(spot._sorted) for spot in spots) <= 512
+
+
+@pytest.mark.parametrize("shape", ["typed tags", "call syntax", "odd quotes"])
+def test_nothing_is_kept_of_values_that_turn_out_to_be_texts(shape: str) -> None:
+    form, written = get_format(shape), open_calls(shape) + write_calls(shape, ("find_okapi", {"limit": 37}))
+    counts = []
+    for number in range(60):
+        assert form.parse(written.replace("37", f"many{number} words"), TOOLS, write_prompt(shape))["tool_calls"]
+        counts.append(sum(isinstance(each, Spot) for each in gc.get_objects()) if number % 30 == 29 else 0)
+    assert counts[59] <= counts[29] + 5
 
 
 def test_a_fault_of_whatever_kind_stays_within(monkeypatch: pytest.MonkeyPatch) -> None:

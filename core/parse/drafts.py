@@ -14,7 +14,6 @@ from ..plan.rules import WAIT, Wait
 from .fence import find_closing, find_span_end
 from .landing import HELD_CALL, Landing
 from .short import ShortFields
-from .standing import TAIL
 
 _FENCES: Final = 4  # so many fences with calls are looked at together
 
@@ -66,7 +65,7 @@ class Drafts(ShortFields):
         is no layout of the format's own."""
         if self._is_fresh(at) or landing.rule.constant.lead.endswith("    "):
             return False
-        *lines, last = (self.before + self.buffer[self.at : at])[-TAIL:].split("\n")
+        *lines, last = self._join_before(self.buffer[self.at : at]).split("\n")
         within = takewhile(str.strip, reversed(lines))
         return _is_code(last) and any(not line.strip() for line in lines[1:]) and all(map(_is_code, within))
 

@@ -11,9 +11,9 @@ from ..plan.constants import skip_blank
 from ..plan.ends import TRAILING
 from ..plan.landmarks import ENCODED, GAP, JSON_TEXT, TURN
 from ..plan.rules import Wait
-from ..plan.scalars import find_within, read_json
+from ..plan.scalars import find_within, may_be_read, read_json
 from ..recover.repair import complete, repair
-from .landing import Landing
+from .landing import HELD, Landing
 from .lexer import GOING, HOLD, ODD, Beside, JsonLexer
 from .texts import TextReader
 
@@ -202,7 +202,8 @@ class JsonReader(TextReader):
 
     def _end_json(self) -> None:
         self._flush_json()
-        if self.within and self.policy.recover and not read_json(self.passed.getvalue()):
+        written = self.passed.getvalue() if self.within and self.policy.recover else ""
+        if written and len(written) <= HELD and may_be_read(written) and not read_json(written):
             self._note("arguments that are no JSON", self.at)
         self.lexer = None
         self.behind = True
@@ -232,7 +233,8 @@ class JsonReader(TextReader):
                 stop = self.lexer.scan(text, self.lexer.skip(text))
             piece = text if stop < 0 else text[:stop]
             self.writer.arguments(piece)
-            self.passed.write(piece)
+            if self.passed.tell() <= HELD:  # what is longer is not looked at once more
+                self.passed.write(piece)
             self.at = self.scan = end if stop < 0 else end - len(text) + stop
             if stop >= 0:
                 return self.at

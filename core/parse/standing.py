@@ -31,7 +31,7 @@ TRIES: Final = 8  # so often may a JSON value be looked at that is no call
 STOPS: Final = frozenset(".!?…。！？．｡։؟۔।॥።។။")  # at the end of a sentence, in any script (STerm of Unicode, those in common use)
 _OF_CODE: Final = frozenset("{}<>[]%=;:,`'\"\\/|&#")  # signs with which no answer ends
 _LONGEST_PLACE: Final = 6  # digits
-TAIL: Final = 256  # so much of what was handed on is remembered
+_TAIL: Final = 256  # so much of what was handed on is remembered
 _INDENT: Final = 16  # so much layout may stand before a fence
 
 
@@ -159,7 +159,7 @@ class Standing:
     def _join_before(self, text: str) -> str:
         """Return the end of what was handed on with a text behind it: with the last visible sign before that, if it has none, and
         whether a line has ended since."""
-        joined = (self.before + text)[-TAIL:]
+        joined = (self.before + text)[-_TAIL:]
         if not joined.isspace():
             return joined
         bare = self.before.rstrip()

@@ -61,7 +61,6 @@ class Plan(Relaxations):
         self._bare_ends = [Plan(other, False) for other in list_bare_ends(graph)] if recover and self.calls else []
         self._spots: dict[tuple[str, tuple[Node, ...], bool, bool], Spot] = {}
         self._starts: dict[tuple[int, bool], Spot] = {}
-        self._crossings: dict[Spot, tuple[Crossing, ...]] = {}
         self.thought_ends = self._find_thought_ends() if recover and self.calls else None
 
     def spot(self, graph: str, nodes: tuple[Node, ...], calls: bool = True, unclosed: bool = False) -> Spot:
@@ -186,13 +185,12 @@ class Plan(Relaxations):
         return found
 
     def list_crossings(self, spot: Spot) -> tuple[Crossing, ...]:
-        """Return what may part the value in a spot of the plan's own from the next one of its call."""
-        found = self._crossings.get(spot)
-        if found is None:
+        """Return what may part the value in a spot from the next one of its call; the spot keeps it, as some live no longer than
+        their value."""
+        if spot.crossings is None:
             rules = (rule for rule in spot.rules if rule.kind == "key" and not self.graph.path)
-            found = make_crossings(spot, ((rule, self.behind(rule, spot.graph, True)) for rule in rules))
-            self._crossings[spot] = found
-        return found
+            spot.crossings = make_crossings(spot, ((rule, self.behind(rule, spot.graph, True)) for rule in rules))
+        return spot.crossings
 
     def inside(self, name: str) -> Spot:
         """Return the beginning of the inside of a list or an object."""

@@ -60,10 +60,15 @@ BEGINNINGS: Final = {"integer": _DIGITS, "number": _DIGITS, "boolean": "tTfF", "
 """Signs with which values of a type begin, as models write them."""
 
 
+def may_be_read(text: str) -> bool:
+    """Whether a text has no more brackets than may stand within each other in JSON that is read."""
+    return text.count("[") + text.count("{") <= _BRACKETS
+
+
 def read_json(text: str) -> tuple[str, str] | None:
     """Return the JSON of a text that is a JSON value, without the white space around it, and its type."""
     text = text.strip()
-    if text[:1] not in '{["tfn-0123456789' or text.count("[") + text.count("{") > 512:
+    if text[:1] not in '{["tfn-0123456789' or not may_be_read(text):
         return None
     try:
         value: Any = _DECODER.decode(text)
@@ -85,6 +90,7 @@ def fits(kind: str, types: tuple[str, ...]) -> bool:
     return not types or kind in types or (kind == "integer" and "number" in types)
 
 
+_BRACKETS: Final = 512
 _WORD: Final = re.compile(r"[^\W\d]+")
 _ZEROS: Final = re.compile(r"[+-]?0\d")  # as a number it would lose them
 _SIGNED: Final = re.compile(r"[+.][\w.]*")
