@@ -4,10 +4,12 @@ are left out.
     python scripts/slips.py --seed NAME --count 30          # what becomes of the calls, by the kind of the slip
     python scripts/slips.py --seed NAME --count 30 --show   # with examples of what came as another call
 
-A message is written with the format's graph, in which one text between two fields is another one, or from which the ids are taken.
-What is read is the same message (*right*), or text that holds no call (*text*), or has the calls or some of them and other text
-(*part*), or a call that nobody wrote (*other*). Formats are drawn as in ``scripts/generality.py``; those that are not proven are
-passed over.
+A message is written with the format's graph, in which one text between two fields is another one, or from which the ids are taken;
+or one sign or mark of what was written, outside of its fields, is dropped or doubled. What is read, as servers read, is the same
+message (*right*), or another one for which the format writes just this (*meant*: a blank more is a blank of the value), or text that
+holds no call (*text*), or has the calls or some of them and other text (*part*), or has arguments that are no JSON, as they were
+written (*bytes*), or a call that nobody wrote (*other*). Formats are drawn as in ``scripts/generality.py``; those that are not proven
+are passed over.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import json
 import random
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from multiprocessing import Pool
@@ -35,7 +37,10 @@ from chat_autoparser.format.cut import take_letters
 from chat_autoparser.plan.constants import cut_first, cut_last
 
 _SIGNS = {":": "=", "=": ":", ";": ",", ",": ";", "->": "=>", "|": ":"}
+_FOUND = ("right", "meant", "text", "part", "bytes", "other")
 _EDGES = 14  # texts of a format that are tried in a message
+_PLACES = 6  # places of a message at which a sign is dropped, and as many at which one is doubled
+_SIGN = re.compile(r"<[^<>\s]{1,60}>|[^\w\s]")
 
 
 def _declare(**types: str) -> JsonObject:
@@ -98,6 +103,17 @@ def list_slips(text: str, draws: random.Random) -> Iterator[tuple[str, str]]:
     yield "other quotes", text.replace('"', "'")
 
 
+def list_single(text: str, fields: Iterable[str], draws: random.Random) -> Iterator[tuple[str, str]]:
+    """List a text in which one sign or mark that stands in no field is dropped or doubled."""
+    bare = text
+    for field in sorted(fields, key=len, reverse=True):
+        bare = bare.replace(field, "x" * len(field))
+    places = list(_SIGN.finditer(bare))
+    for kind, times in (("one dropped", 0), ("one doubled", 2)):
+        for found in draws.sample(places, min(_PLACES, len(places))):
+            yield kind, text[: found.start()] + times * found[0] + text[found.end() :]
+
+
 def list_without_ids(text: str, ids: list[str], edges: list[str]) -> list[tuple[str, str]]:
     """List a text with no ids in it: with what stands around them, or without the mark before them and their own closing one."""
     before = max((edge for edge in edges if edge and all(edge + each in text for each in ids)), key=len, default="")
@@ -122,6 +138,8 @@ def find_result(message: tuple[str, str, list[tuple[str, JsonObject]]], read: Js
     texts = tuple((read.get(field) or "").strip() for field in ("reasoning_content", "content"))
     if (*texts, calls) == message:
         return "right"
+    if any(arguments is None for _, arguments in calls):
+        return "bytes"
     return "text" if not calls else "part" if all(call in message[2] for call in calls) else "other"
 
 
@@ -145,11 +163,43 @@ def measure(seed: str) -> list[Row]:
         for number in draws.sample(range(len(edges)), min(_EDGES, len(edges))):
             slips = list_slips(edges[number].text, draws) if len(edges[number].parts) == 1 else ()
             others += [(kind, write({number: replace(edges[number], parts=(text,))})) for kind, text in slips]
+        fields = [text for text in (thought, content, *_list_fields(calls)) if text]
+        others += list_single(whole, fields, draws)
         for kind, written in others:
             if written and written != whole:
-                read = form.parse(written, tools=TOOLS, prompt=prompt)
-                rows.append(Row(kind, find_result((thought, content, calls), read), seed, written, read))
+                read = form.parse(written, tools=TOOLS, prompt=prompt, policy="repair")
+                found = find_result((thought, content, calls), read)
+                found = "meant" if found not in ("right", "text") and _write(form, _open(read), {}) == written else found
+                rows.append(Row(kind, found, seed, written, read))
     return rows
+
+
+def _list_fields(calls: list[tuple[str, JsonObject]]) -> Iterator[str]:
+    """List the texts in some calls, as they are and as JSON writes them."""
+    for name, arguments in calls:
+        yield name
+        for key, value in arguments.items():
+            yield key
+            texts = [value] if isinstance(value, str) else value if isinstance(value, list) else [json.dumps(value)]
+            yield from (written for text in texts for written in (text, json.dumps(text)[1:-1]) if isinstance(text, str))
+
+
+def _open(read: JsonObject) -> JsonObject:
+    """Return a message whose calls have their arguments as objects."""
+    calls = [
+        call | {"function": call["function"] | {"arguments": json.loads(call["function"]["arguments"])}}
+        for call in read.get("tool_calls", [])
+        if _is_json(call["function"]["arguments"])
+    ]
+    return read | {"tool_calls": calls}
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _write(form: ca.ChatFormat, message: JsonObject, other: dict[int, Edge]) -> str:
@@ -176,7 +226,7 @@ def main() -> None:
         kinds[row.kind][row.found] += 1
         kinds["all"][row.found] += 1
     for kind, counts in sorted(kinds.items(), key=lambda each: -each[1].total()):
-        shares = "  ".join(f"{name} {counts[name] / counts.total():6.1%}" for name in ("right", "text", "part", "other"))
+        shares = "  ".join(f"{name} {counts[name] / counts.total():6.1%}" for name in _FOUND)
         print(f"{kind:20} {counts.total():6}  {shares}")
     for row in (row for row in rows if row.found == "other" and options.show):
         print(f"\n{row.kind} ({row.seed})\n{row.text}\n{json.dumps(row.read, ensure_ascii=False)}")

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from streams import analyze, make_tool, read_all_ways
 
@@ -153,7 +153,9 @@ def test_valid_json_is_passed_on_to_the_letter(arguments: dict[str, Any], indent
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.sampled_from(['"', "a", " b", "c, ", "d: ", "(", ") ", "x = 1"]), max_size=10).map("".join))
 def test_a_text_with_quotes_comes_back(text: str) -> None:
-    """No quote in it is followed by what may follow the end of a string."""
+    """No quote in it is followed by what may follow the end of a string; one alone at its beginning or end were one that stands
+    twice."""
+    assume(text.count('"') != 1 or not (text.startswith('"') or text.endswith('"')))
     (name, arguments), second = read(f'{{"code": "{text}", "times": 1}}')
     assert (name, json.loads(arguments)) == ("run", {"code": text, "times": 1})
     assert second == ("stop", SECOND)

@@ -38,12 +38,20 @@ _PREFIX = re.compile(r"(?:([^\w\s)\]}>\"'])\1*|>{2,}) ?\Z")
 """Signs before the word of a mark."""
 _WORDS = re.compile(r"(?:\w+ )+\Z")
 """Words before another one of a mark."""
+_LINE = re.compile(r"\n[^\w\s]\Z")
+"""The first sign of a line."""
 
 
 def _leave_mark(text: str, place: int) -> int:
-    """Return a place in a text, or where the mark begins if it is between the signs and the word of one, or two words."""
+    """Return a place in a text, or where the mark begins if it is between the signs and the word of one, two words, or behind the
+    first sign of its line."""
     found = (_PREFIX.search(text, 0, place) or _WORDS.search(text, 0, place)) if text[place : place + 1].isalnum() else None
-    return found.start() if found else place
+    return found.start() if found else _leave_line(text, place)
+
+
+def _leave_line(text: str, place: int) -> int:
+    """Return a place in a text, or that of the first sign of its line if more stands right behind that."""
+    return place - 1 if _LINE.search(text, 0, place) and not text[place : place + 1].isspace() else place
 
 
 def _share(sources: Iterable[Links], inner: Sequence[str]) -> str:
@@ -88,7 +96,8 @@ def _drop_closers(stop: str, sources: Iterable[Links]) -> str:
         others = [link.text for link in links if link.target != END]
         for link in links:
             closer = max((find_common_start(link.text, other) for other in others), default=0)
-            rest = stop[max(closer - link.text.rfind(stop), 0) :] if link.target == END and stop in link.text else stop
+            cut = max(_leave_line(link.text, closer) - link.text.rfind(stop), 0)
+            rest = stop[cut:] if link.target == END and stop in link.text else stop
             place = len(stop) - len(rest)
             if is_marker(rest) and not (rest[0].isalnum() or rest[0].isspace() or stop[place - 1 : place] == rest[0]):
                 stop = rest if place in find_boundaries(stop) else stop

@@ -51,6 +51,10 @@ class Units:
         """Whether a text begins with what never stands for itself."""
         return text.startswith(self._barred)
 
+    def bars_doubled(self, sign: str) -> bool:
+        """Whether a sign never stands for itself, and does not stand twice for it either."""
+        return sign in self.stands_for and 2 * sign not in self.written
+
     def read(self, text: str, at: int, final: bool) -> tuple[int, str]:
         """Read one escape at a place; returns the place behind it (or NO, MORE) and what it stands for."""
         rest = len(text) - at

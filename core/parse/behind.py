@@ -9,13 +9,15 @@ from typing import Final
 
 from ..format.units import MORE, NO
 from ..plan.constants import skip_blank
+from ..plan.debris import LONGEST
 from ..plan.ends import SHORT_END
 from ..plan.guards import OF_FIELDS
 from ..plan.landmarks import GAP, SHAPE, TURN, UNSHOWN
 from ..plan.openings import FENCED_CALL
 from ..plan.plan import STRAY
+from ..plan.relaxed import STRAY_END
 from ..plan.rules import MISTYPED, Wait
-from ..recover.repair import repair, unquote
+from ..recover.repair import QUOTES, repair, unquote
 from ..recover.shape import find_tool_in
 from .fence import Fence
 from .landing import HELD, Landing, Step, list_id
@@ -27,7 +29,7 @@ _CLOSERS: Final = re.compile(r"[)\]}\s]{1,16}")
 _STRAY: Final = re.compile(r"[,;{}\[\]()\"'\s]{1,64}")
 _MEMBER: Final = re.compile(r"\s*,\s*\"(\w{1,32})\"\s*:\s*(?:\"[^\"\\\n]{0,64}\"|[\w.-]{1,32})(?=\W)")
 _HALF_MEMBER: Final = re.compile(r"\s*,\s*(?:\"\w{0,32}(?:\"\s*(?::\s*(?:\"[^\"\\\n]{0,64}\"?|[\w.-]{0,32}))?)?)?")
-_OF_STRING: Final = re.compile(r"[^\"\\]+|\\.|\"", re.DOTALL)
+_OF_STRING: Final = re.compile(rf"[^{''.join(QUOTES.values())}\\]+|\\.|.", re.DOTALL)
 _TAGS: Final = r"[\"'>]{0,4}(?:</[^\s<>]{1,40}>\s{0,8}){%d,3}"
 _CLOSING, _HALF_CLOSING = re.compile(_TAGS % 1), re.compile(_TAGS % 0 + r"(?:<(?:/[^\s<>]{0,40})?)?")
 
@@ -62,7 +64,34 @@ class BehindFields(ValueReader):
                 return self._go(best)
             if best and best.calls and not best.rule.constant.core:  # what has no text of its own is found nowhere else
                 return self._go(best)
+            rest = NO if best else self._find_rest_of_end(final)
+            if rest == MORE:
+                return False
+            if rest > self.at:
+                self._note(STRAY_END, self.at)
+                self.at = self.scan = rest
+                return True
         return super()._step_text(final)
+
+    def _find_rest_of_end(self, final: bool) -> int:
+        """Return the place behind what is left of the end of the last call where a text would begin, up to structure or the end of
+        the output; NO where it is none, MORE where more may tell."""
+        at, kinds = skip_blank(self.buffer, self.at), list[str]()
+        if not (self.policy.recover and self.writer.last) or self.spot.silent or at == len(self.buffer):
+            return NO
+        while at < len(self.buffer):
+            if "mark" in kinds and self.spot.pattern.match(self.buffer, at):
+                found = self._find_landing(self.spot, at, final)
+                if found is not None:
+                    return MORE if isinstance(found, Wait) else at if found.rule.constant.core else NO
+            end, kind = self.plan.debris.read(self.buffer, at)
+            if end == len(self.buffer) and not final and (kind or self.buffer[at].isalnum()):
+                return MORE
+            if not kind or (kind == "id" and "id" in kinds) or end - self.at > LONGEST:
+                return NO
+            at = skip_blank(self.buffer, end)
+            kinds.append(kind)
+        return (at if "mark" in kinds else NO) if final else MORE
 
     def _deviate(self, final: bool) -> bool:
         """Nothing that the format knows follows a field of a call: the call ends here, and what follows is text. Signs of data
@@ -106,16 +135,20 @@ class BehindFields(ValueReader):
     def _read_quote_within(self, final: bool) -> bool | None:
         """Read on behind a quote that seemed to end a string, up to the first one behind which something follows that the format
         knows; whether one is there, None where there is none and no more may come."""
-        begin = self.at + (0 if final else self.looked)
+        begin, quote = self.at + (0 if final else self.looked), self.buffer[self.at - 1]
         for found in _OF_STRING.finditer(self.buffer, begin, self.at + HELD):
             end = found.end()
-            follows = self._find_best(end, final) if found[0] == '"' else None
+            follows = self._find_best(end, final) if found[0] == quote else None
             if isinstance(follows, Wait):
                 return False
             self.looked = end - self.at
             if follows and (final or not follows.rule.recovery):
                 self._note("arguments that are no JSON", self.at)
-                self.writer.quote = "\\" + encode_basestring(unquote(self.buffer[self.at : end - 1]))
+                inner = self.buffer[self.at : end - 1]
+                empty = self.gone + self.at - self.opened == 2
+                doubled = quote not in inner and (inner == "" or empty)
+                begun = "" if doubled else encode_basestring(quote)[1:-1]
+                self.writer.quote = begun + encode_basestring(unquote(inner))[1:]
                 self.at, self.scan, self.looked = end, end, 0
                 return True
         return None if final or len(self.buffer) - self.at >= HELD else False
@@ -181,7 +214,7 @@ class BehindFields(ValueReader):
             writer.open_call(self.plan.id_behind, step.text, self.gone + start)
         elif step.kind == "fence":
             self._note(FENCED_CALL, start)
-            self.fence = Fence(step.text, dressed=True)
+            self.fence = self.fence if self.plan.closes_fence(step.text) else Fence(step.text, dressed=True)
         elif writer.call is None:
             return
         elif step.kind == "key":

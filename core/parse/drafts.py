@@ -93,7 +93,7 @@ class Drafts(ShortFields):
         if not landing.fence or (end == NO and size - at >= HELD_CALL):
             return at
         content = self._read_apart(self.buffer[self.buffer.index("\n", at) : end if end >= 0 else size])
-        closed = end == NO or run in (content or "") or run in self.plan.section_close  # where fences are the format's own marks
+        closed = end == NO or run in (content or "") or self.plan.closes_fence(run)
         alone = content is not None and content.strip().strip(run[0]) == "" and closed
         return at if alone else at + len(run)
 

@@ -8,6 +8,7 @@ from bisect import bisect_left
 from typing import Final
 
 from ..plan.constants import find_end, skip_blank
+from ..plan.ends import Marks
 from ..recover.repair import CLOSERS, COMMENT, QUOTES, ends_string
 
 _OUTSIDE: Final = re.compile(r'"|[{\[]+|[}\]]+|[^\s\w,:.+-]')
@@ -35,6 +36,10 @@ _JSON_ESCAPE: Final = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _ESCAPE_BEGUN: Final = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _ALL_SIGNS: Final = re.compile(r'["\\\x00-\x1f]')
 _OF_STRINGS: Final = re.compile(r"\\.?|[\"']|\n", re.DOTALL)
+_KEY_SIGNS: Final = re.compile(rf'{_ALL_SIGNS.pattern}|:(?=\s*(?:["\[{{\d-]|(?:true|false|null)\b|\Z))')
+_VALUE_SIGNS: Final = re.compile(rf'{_ALL_SIGNS.pattern}|,(?=\s*(?:"|\Z))|[}}\]][}}\]\s]*')
+"""The same, and signs before which the quote may be missing that ends a string: a colon within a key, a comma at its end, and
+brackets before a mark that ends calls."""
 _OTHER_SIGNS: Final = {end: re.compile(rf"[{end}\\]") for end in QUOTES.values() if end != '"'}
 
 ANY, VALUE, ITEM, KEY, ENTRY, COLON, COMMA = range(7)
@@ -77,8 +82,9 @@ class JsonLexer:
     stand within a string, too.
     """
 
-    def __init__(self, mends: bool = False, loose: bool = False) -> None:
+    def __init__(self, mends: bool = False, loose: bool = False, ends: Marks | None = None) -> None:
         self.state = OUT
+        self._ends = ends  # the marks that end calls
         self.mends = mends
         self.loose = loose
         self.place = 0
@@ -93,6 +99,11 @@ class JsonLexer:
         self._closed = False  # whether the last sign ended a value
 
     @property
+    def broken(self) -> bool:
+        """Whether a sign has come that JSON does not have where it stands."""
+        return self._next == ANY
+
+    @property
     def plain(self) -> bool:
         """Whether the next characters stand inside a string."""
         return self.state == STRING
@@ -100,6 +111,8 @@ class JsonLexer:
     @property
     def signs(self) -> re.Pattern[str]:
         """What matters inside the string that is open."""
+        if self.mends and self._next != ANY:
+            return _KEY_SIGNS if self._key else _VALUE_SIGNS
         return _OTHER_SIGNS.get(self._quote) or (_ALL_SIGNS if self.mends else JSON_SIGNS)
 
     def scan(self, text: str, at: int, final: bool = False) -> int:
@@ -143,6 +156,12 @@ class JsonLexer:
             if self.state == STRING and sign < " ":
                 self.place = found.start()
                 return ODD
+            if self.state == STRING and sign[0] in ",:}]":
+                self.place, doubt = found.start(), self._doubt(text, sign[0], found.end(), final)
+                if doubt:
+                    return doubt
+                at = self.place + 1
+                continue
             if self.mends and sign == "\\" and self._quote == '"' and _JSON_ESCAPE.match(text, found.start()) is None:
                 self.place = found.start()
                 return HOLD if _ESCAPE_BEGUN.match(text, self.place) else ODD
@@ -156,6 +175,17 @@ class JsonLexer:
                 return at
         self._before = self._find_before(text, size)
         return GOING
+
+    def _doubt(self, text: str, sign: str, at: int, final: bool) -> int:
+        """Whether a string may have ended before a sign in it: ODD if so, HOLD where what comes next decides, else 0."""
+        rest = text[at : at + (self._ends.longest if self._ends and sign in "}]" else 1)]
+        if sign in ",:":
+            return ODD if rest.strip() or text[at:].strip() else HOLD
+        if self._ends is None:
+            return 0
+        if self._ends.pattern.match(text, at):
+            return ODD
+        return HOLD if at + len(rest) == len(text) and not final and self._ends.may_begin(rest) else 0
 
     def _scan_token(self, text: str, at: int, final: bool) -> int:
         """Read a sign, a word or a number outside strings as JSON has them; returns the place behind it, ODD or HOLD."""
@@ -216,8 +246,10 @@ class JsonLexer:
         Another quote where a value may begin opens a string, a parenthesis is a bracket like the others, a comment is passed.
         """
         sign = text[self.place]
-        self._next = ANY
         self.place += 1
+        if self.state == STRING and not self.broken and sign in ",:}]":
+            return self.place  # the string may have ended here, or not
+        self._next = ANY
         amid = sign != "/" or self.state != OUT or text.startswith(":", self.place - 2)  # as in an address
         comment = None if amid else COMMENT.match(text, self.place - 1)
         if comment:
@@ -268,14 +300,21 @@ class JsonLexer:
         return False
 
     def _turn_all(self, brackets: str) -> int:
-        """Open or close several brackets of a kind, as many as the value has; returns how many those are."""
+        """Open or close several brackets of a kind, as many as the value has; returns how many those are. A bracket that closes
+        nothing is one too many, and one that closes what is around the innermost closes that, too."""
         self._closed = brackets[0] in "}])"
         if not self._closed:
             self._open += brackets
             return len(brackets)
-        size = min(len(brackets), len(self._open)) or 1
-        del self._open[-size:]
-        return size
+        for size, bracket in enumerate(brackets, 1):
+            if self.may_close(bracket) or not self.mends:
+                del self._open[-1:]
+            else:
+                depth = next((place for place in range(len(self._open) - 1, -1, -1) if CLOSERS[self._open[place]] == bracket), None)
+                self._open = self._open[:depth]
+            if not self._open:
+                return size
+        return len(brackets)
 
 
 class Beside:

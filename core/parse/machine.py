@@ -343,7 +343,7 @@ class Machine(BehindFields):
                     self._note(SHORT_END, self.at)
                 if self.mending:
                     self.scan = len(self.buffer)
-                    self._flush_json()
+                    self._flush_json(cut=True)
                 self._close_call(complete)
         elif rest.strip() or not (self.fresh and self.writer.wrote):
             self._emit(rest)

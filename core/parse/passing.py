@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from io import StringIO
 from json.encoder import encode_basestring
+from typing import Any
 
 from ..format.units import MORE, Units, get_units
-from ..plan.constants import skip_blank
+from ..plan.constants import find_end, skip_blank
 from ..plan.ends import TRAILING
 from ..plan.landmarks import ENCODED, GAP, JSON_TEXT, TURN
 from ..plan.rules import Wait
 from ..plan.scalars import find_within, may_be_read, read_json
+from ..recover.nearest import list_nearest
 from ..recover.repair import complete, repair
+from ..schema import find_type
 from .landing import HELD, Landing
 from .lexer import GOING, HOLD, ODD, Beside, JsonLexer
 from .texts import TextReader
@@ -73,21 +76,27 @@ class JsonReader(TextReader):
         # What a template writes as a value of its own is mended here, whatever it is; arguments that are JSON are the client's.
         mends = self.policy.repair or foreign or (self.policy.recover and self.spot.kind == "value")
         mends = mends and self.within is None
-        self.lexer = JsonLexer(mends=mends, loose=mends)
-        self.mending, self.passed = foreign and self.within is None, StringIO()
+        self.searched = self.opened = self.gone + at
+        self.lexer = JsonLexer(mends, mends, self.plan.call_marks if self.policy.repair else None)
+        self.mending = self.foreign = foreign and self.within is None
+        self.passed = StringIO()
         return True
 
     def _step_json(self, final: bool) -> bool:
         """Pass JSON through up to its end, or to where it is none: to the end of the call, or on as it is."""
         lexer = self.lexer
         assert lexer
+        if self._end_nearest(lexer, final, True):
+            return True
         found = self._pass_decoded(get_units(self.within), final) if self.within else self._scan_json(lexer, final)
+        if not isinstance(found, Wait) and self._end_nearest(lexer, final, True, self.scan):
+            return True
         if lexer.beside and not isinstance(found, Wait):
             found = self._choose_reading_of_quotes(lexer.beside, found, final)
         if isinstance(found, Landing):
             self._leave_json(found)
         elif isinstance(found, Wait) or found < 0:
-            return False
+            return final and self._end_nearest(lexer, final, False)
         else:
             self._end_json()
         return True
@@ -111,6 +120,45 @@ class JsonReader(TextReader):
             if lexer.ended:
                 return self.scan
         return self.at + lexer.beside.other
+
+    def _end_nearest(self, lexer: JsonLexer, final: bool, sure: bool, until: int = -1) -> bool:
+        """End JSON that lacks a sign, or has one too many, before a mark that ends calls, or where the output ends; whether it has
+        ended there, before a place if one is given, and what is meant is told. JSON that may yet be valid ends before a mark only
+        where nothing else follows."""
+        if not (self.mending and self.policy.repair and (lexer.broken or final)):
+            return False
+        marks, passed, size = self.plan.call_marks, self.passed.getvalue(), len(self.buffer)
+        begin, limit = max(self.at, self.searched - self.gone), size if until < 0 else until
+        found = marks.pattern.finditer(self.buffer, begin, limit) if marks else ()
+        ends = [mark.start() for mark in found if lexer.broken or self._ends_call_at(mark.start(), final)]
+        self.searched = self.gone + max(limit - (marks.longest if marks else 0), self.at)
+        for stop in (*ends, *([size] if final and lexer.broken and until < 0 else ())):
+            for near in list_nearest(passed + self.buffer[self.at : stop], len(passed), self._is_wanted, sure):
+                end = self.at + near.end - len(passed)
+                follows = self._find_best(end, final)
+                if isinstance(follows, Wait):
+                    self.searched = self.gone + stop
+                    return False
+                if follows or (final and not self.buffer[end:].strip()):
+                    if not lexer.broken:
+                        self._note("arguments that are no JSON", end)
+                    self.scan, self.nearest = end, near.written
+                    self._end_json()
+                    return True
+        return False
+
+    def _ends_call_at(self, at: int, final: bool) -> bool:
+        """Whether all that follows a mark is structure, as it begins or ends a call."""
+        ends = self.plan.call_ends
+        return self._structure_follows(find_end(ends.pattern, self.buffer, at) if ends else at, final, True) is True
+
+    def _is_wanted(self, value: Any) -> bool:
+        """Whether the tool takes a value: arguments that it declares, or what its schema says of the one that is being read."""
+        if self.spot.kind != "arguments":
+            types = self.wanted.get_types()
+            return not types or find_type(value) in types
+        declared = self._list_declared(self.writer.call.name if self.writer.call else None)
+        return isinstance(value, dict) and (not declared or declared.issuperset(value))
 
     def _choose_reading_of_quotes(self, beside: Beside, found: Landing | int, final: bool) -> Landing | Wait | int:
         """Choose between the readings of a quote within a string: right is the first behind whose end the call ends."""
@@ -178,19 +226,23 @@ class JsonReader(TextReader):
 
     def _pass_odd(self, lexer: JsonLexer, quoted: bool) -> None:
         """Go on behind what JSON does not have; ``quoted`` is a quote that seems to stand within a string."""
+        place, broken = lexer.place, self.foreign or (lexer.broken and lexer.mends)
         if not self.mending:
-            self._note("arguments that are no JSON", lexer.place)
             self.mending = lexer.mends
         self.scan = lexer.fork(self.buffer, self.at) if quoted else lexer.skip(self.buffer)
+        if lexer.broken and not broken:
+            self._note("arguments that are no JSON", place)
         self._pass_json(self.scan)
 
-    def _flush_json(self) -> bool:
-        """Hand on what waited to be mended, valid if it can be; returns whether it is."""
+    def _flush_json(self, cut: bool = False) -> bool:
+        """Hand on what waited to be mended, valid if it can be; returns whether it is. Nothing is put to what is ``cut`` off."""
         valid = False
         if self.mending:
             self.mending = False
             passed, held = self.passed.getvalue(), self.buffer[self.at : self.scan]
-            mended, sent = repair(passed + held), self.sent or passed
+            begin = len(passed + held if self.sent or cut else passed)
+            mended = self.nearest or repair(passed + held, begin, self._is_wanted) or repair(passed + self._requote(held))
+            sent, self.nearest = self.sent or passed, ""
             text = next((whole[len(sent) :] for whole in (mended, passed + held) if whole and whole.startswith(sent)), held)
             valid = bool(mended and mended.startswith(sent))
             if mended is None and not sent and self.spot.kind == "value":
@@ -199,6 +251,13 @@ class JsonReader(TextReader):
             self.at = self.scan = self.scan - len(self.closer)
             self.sent = self.closer = ""
         return valid
+
+    def _requote(self, text: str) -> str:
+        """Return a text with the strings in JSON that stand in the format's own quotes."""
+        quote = self.plan.quote
+        pieces = text.split(quote) if quote else []
+        strings = [encode_basestring(piece) if place % 2 else piece for place, piece in enumerate(pieces)]
+        return "".join(strings) if len(pieces) % 2 else text
 
     def _end_json(self) -> None:
         self._flush_json()

@@ -91,7 +91,11 @@ class Standing:
         self.lexer: JsonLexer | None = None
         self.within: Text | None = None  # the notation in which JSON is written as a text
         self.mending = False  # whether JSON waits for its end to be made valid
+        self.foreign = False  # whether it does because it is in another notation
         self.passed = StringIO()  # what was handed on of JSON that may have to be mended
+        self.opened = 0  # the place in the output where the JSON begins that was read last
+        self.searched = 0  # and up to where it was looked for a mark before which it may have ended, if it is odd
+        self.nearest = ""  # what was found for it
         self.sent = ""  # what was written of it, where that is not what was handed on
         self.looked = 0  # how far behind a quote that may stand within its string was looked for one that ends that
         self.closer = ""  # the bracket at its end that is also the beginning of what follows

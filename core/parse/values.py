@@ -150,7 +150,8 @@ class ValueReader(JsonReader):
         sign = quote or self.buffer[at : at + 1]
         opening = sign * (2 if own else 3)
         if sign not in ("'", '"') or not self.buffer.startswith(opening, at):
-            return False if not final and opening.startswith(self.buffer[at:]) else None
+            waits = not final and opening.startswith(self.buffer[at:])
+            return False if waits or (own and self._skip_quote(sign, final)) else None
         begin = at + len(opening)
         end = self.buffer.find(3 * sign, begin)
         if end < 0:
@@ -161,6 +162,17 @@ class ValueReader(JsonReader):
         self.at = self.scan = end + len(opening)
         self.holding, self.behind = False, True
         return True
+
+    def _skip_quote(self, quote: str, final: bool) -> bool:
+        """Pass the quote by with which a text begins whose quotes stand twice, unless it ends the text; whether more may tell."""
+        if not (self.buffer.startswith(quote, self.at) and self.spot.units.bars_doubled(quote)):
+            return False
+        shown = self._fill(rule for rule in self.spot.rules if not rule.recovery)
+        ends = [end for rule in shown if (end := rule.constant.match_exactly(self.buffer, self.at, final)) != NO]
+        if not ends:
+            self._note("mark doubled", self.at)
+            self.at = self.scan = self.at + 1
+        return MORE in ends
 
     def _step_scalar(self, final: bool) -> bool:
         """Read a value that tells where it ends."""

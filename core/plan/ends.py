@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
+from unicodedata import mirrored
 
 from ..format import Insides, Json, Node, Text, TurnGraph
 from ..format.cut import cut_common_end, cut_common_start
@@ -71,6 +72,12 @@ class Marks(NamedTuple):
 def _ends_text(codec: Text, end: str) -> bool:
     """Whether no text goes on behind what ends it: that is a mark, or would be written otherwise in a text."""
     return is_firm(end) or get_units(codec).bars(end)
+
+
+def _ends_in_quote(codec: Text, end: str) -> bool:
+    """Whether a text ends with a single sign that no text has, as quotes are that are escaped otherwise than by doubling."""
+    sign = end.strip()
+    return len(sign) == 1 and not mirrored(sign) and get_units(codec).bars_doubled(sign)
 
 
 def _open(end: str) -> str:
@@ -295,6 +302,8 @@ class Ends(Thoughts):
         twice = f"{own}\n{own.lstrip()}\n" if _ends_text(node.codec, own) else ""  # else the first of two is the text's
         if twice:
             rules += make_closes((twice + text for text in ends), DOUBLED, "ending")
+        if _ends_in_quote(node.codec, own):
+            rules += make_closes((twice + text for text in starts if text not in ends), DOUBLED, "ending", loose=True)
         rules += list_nesting(node, own) if twice else []
         return [*rules, *self._list_entry_ends(node, lead, twice)]
 
@@ -336,6 +345,8 @@ class Ends(Thoughts):
                 layout = link.text[len(own) : len(link.text) - len(text)]  # before the entry is none of the text
                 yield from make_rules(sorted({lead + text, layout + text}), to, UNENDED, "entry", laid=own[:1].isspace())
                 yield from make_rules([twice + text] if twice else [], to, DOUBLED)
+            elif isinstance(node.codec, Text) and _ends_in_quote(node.codec, own):
+                yield from make_rules([twice + text], to, DOUBLED, "entry", loose=True)
 
     def _list_other_layouts(self, node: Node) -> list[Rule]:
         """Return what leads to an argument where nothing but layout stands before it, and what ends the call behind a text that its

@@ -234,6 +234,10 @@ class Landmarks:
         """Return what ends turns behind text."""
         return sorted({link.text for link in self.list_links("content") if link.to.kind == "end"} | set(self.stops))
 
+    def closes_fence(self, run: str) -> bool:
+        """Whether a run of signs stands in what ends calls, as fences of code are the format's own marks."""
+        return any(run in (self.closes.get(node.name) or "") for node in self.graph.turn.nodes) or run in self.section_close
+
     def _list_leaving(self, node: Node) -> list[str]:
         """Return the texts behind the last field of a call, without the end of turn."""
         leaving = [link for link in self.leave(node) if link.leaves]

@@ -3,19 +3,22 @@
 Read are strings in any quotes, also with raw line breaks and with escapes that JSON does not have, the words of Python,
 tuples and sets as lists, keys and texts without quotes, commas too many or missing, numbers with a plus, zeros or a dot at one
 end, and comments, which are dropped; where a value is missing, null is written. What is valid stays as it is written, white space
-included. A quote within a string that is not escaped is told from the one that ends it by what follows. Nothing else is guessed:
-a bracket or a quote that is missing makes the whole no value.
+included. A quote within a string that is not escaped is told from the one that ends it by what follows; one quote or bracket may be
+missing, or stand twice (:mod:`.nearest`). Nothing else is guessed.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from json.encoder import encode_basestring
+from typing import Any
 
 from partial_json_parser.core.complete import fix
+
+from .nearest import list_nearest
 
 _DEPTH = 128  # brackets within each other
 
@@ -48,9 +51,20 @@ class _BrokenError(ValueError):
     """The text is no value."""
 
 
-def repair(text: str) -> str | None:
-    """Return a text as valid JSON; None where it is no value of any kind. Linear in its length."""
-    return _repair(text, loose=False) or (_repair(text, loose=True) if '"' in text else None)
+def repair(text: str, begin: int = 0, accepts: Callable[[Any], bool] = lambda _: True) -> str | None:
+    """Return a text as valid JSON; None where it is no value of any kind.
+
+    What stands before ``begin`` stays as it is where a sign is missing or stands twice; ``accepts`` tells whether a value is one
+    that is wanted. Linear in the length of the text, but for bounded tries of :mod:`.nearest`.
+    """
+
+    def find_nearest(sure: bool) -> str | None:
+        near = (near for near in list_nearest(text, begin, accepts, sure) if not text[near.end :].strip())
+        return next((each.written for each in near), None)
+
+    if '"' not in text:
+        return _repair(text, loose=False)
+    return _repair(text, loose=False) or find_nearest(sure=True) or _repair(text, loose=True) or find_nearest(sure=False)
 
 
 def _repair(text: str, loose: bool) -> str | None:

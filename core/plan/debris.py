@@ -1,0 +1,43 @@
+"""What is left of the end of a call where models write it otherwise: signs and words of the format, in whatever order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from difflib import SequenceMatcher
+from typing import Final
+
+from .mistyped import strip_accent
+
+_WORD: Final = re.compile(r"[^\W_]+")
+_PROSE: Final = frozenset(".,;:!?'\"()-–…“”’ ")  # signs that sentences have
+_NEAR: Final = 4  # so many letters has a word that is known if mistyped
+_ALIKE: Final = 0.8
+LONGEST: Final = 256  # characters
+
+
+class Debris:
+    """The signs and words of what parts and ends the calls of a format."""
+
+    def __init__(self, texts: Iterable[str], ids: bool) -> None:
+        texts = tuple(texts)
+        self._words = {strip_accent(word).casefold() for text in texts for word in _WORD.findall(text)}
+        self._signs = {sign for text in texts for sign in text if not (sign.isalnum() or sign.isspace())}
+        self._ids = ids  # whether a call has an id
+        self.marks = self._signs - _PROSE
+
+    def read(self, text: str, at: int) -> tuple[int, str]:
+        """Return the place behind the sign or word at a place, and what kind it is: a ``mark`` that no sentence has, ``some`` or an
+        ``id``; none for what the format does not have."""
+        found = _WORD.match(text, at)
+        if found is None:
+            sign = text[at]
+            return at + 1, "mark" if sign in self.marks else "some" if sign in self._signs else ""
+        word = found[0].casefold()
+        if word in self._words or (len(word) >= _NEAR and any(_is_near(word, known) for known in self._words)):
+            return found.end(), "some"
+        return found.end(), "id" if self._ids and any(map(str.isdigit, word)) else ""
+
+
+def _is_near(word: str, known: str) -> bool:
+    return abs(len(word) - len(known)) <= 1 and SequenceMatcher(None, word, known, False).ratio() >= _ALIKE
