@@ -4,12 +4,12 @@ are left out.
     python scripts/slips.py --seed NAME --count 30          # what becomes of the calls, by the kind of the slip
     python scripts/slips.py --seed NAME --count 30 --show   # with examples of what came as another call
 
-A message is written with the format's graph, in which one text between two fields is another one, or from which the ids are taken;
-or one sign or mark of what was written, outside of its fields, is dropped or doubled. What is read, as servers read, is the same
-message (*right*), or another one for which the format writes just this (*meant*: a blank more is a blank of the value), or text that
-holds no call (*text*), or has the calls or some of them and other text (*part*), or has arguments that are no JSON, as they were
-written (*bytes*), or a call that nobody wrote (*other*). Formats are drawn as in ``scripts/generality.py``; those that are not proven
-are passed over.
+A message is written with the format's graph, in which one text between two fields is another one, or from which the ids are
+taken; or one sign or mark of what was written, outside of its fields, is dropped or doubled. What is read, as servers read, is
+the same message (*right*), or another one for which the format writes just this (*meant*: a blank more is a blank of the value),
+or text that holds no call (*text*), or has the calls or some of them and other text (*part*), or has arguments that are no JSON,
+as they were written (*bytes*), or a call that nobody wrote (*other*). Formats are drawn as in ``scripts/generality.py``; those
+that are not proven are passed over.
 """
 
 from __future__ import annotations

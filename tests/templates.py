@@ -17,6 +17,7 @@ from rendering import BOS, EOS, Template
 
 import chat_autoparser as ca
 from chat_autoparser.format import ChatFormat
+from chat_autoparser.recover import PolicyName
 
 QUESTION, REASONING, CONTENT = "How many okapis?", "They would count them.", "It is twelve."
 
@@ -274,9 +275,11 @@ def open_calls(shape: str) -> str:
     return lead[: lead.index(close) + len(close)] + SAMPLES[shape].between if close else ""
 
 
-def count_work(form: ChatFormat, prompt: str, text: str, step: int, tools: list[dict[str, Any]] = TOOLS) -> list[int]:
+def count_work(
+    form: ChatFormat, prompt: str, text: str, step: int, tools: list[dict[str, Any]] = TOOLS, policy: PolicyName = "lenient"
+) -> list[int]:
     """Count what a parser calls, Python or C, while it reads each piece of a text, and the end where all is read that was held."""
-    parser, count, counts = form.parser(tools, prompt), 0, []
+    parser, count, counts = form.parser(tools, prompt, policy=policy), 0, []
 
     def note(frame: object, event: str, argument: object) -> None:
         nonlocal count

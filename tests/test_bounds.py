@@ -17,7 +17,7 @@ from chat_autoparser.message import fold_deltas
 from chat_autoparser.parse.fence import Fence
 from chat_autoparser.parse.names import find_name_in_id
 from chat_autoparser.plan.plan import get_plan
-from chat_autoparser.plan.rules import Spot
+from chat_autoparser.plan.spots import Spot
 from chat_autoparser.schema import ToolSet
 
 SHAPE = "tagged arguments"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from streams import analyze, get_calls, make_tool, read_all_ways
+from templates import count_work
 from test_almost_json import FORMAT, SECOND, TOOLS, read
 from test_slips import WRAPPER
 
@@ -196,3 +197,20 @@ TABLE = """\
 
 def test_what_ends_a_turn_begins_with_the_first_sign_of_its_line() -> None:
     assert analyze(TABLE).graph.stops == ("|===|",)
+
+
+@pytest.mark.parametrize("flood", ["}", "]", ', "', ": 3, ", "</deed>", '}}</deed>\n<deed>{"name": "run", ', '"x" ', "[{", "]}"])
+@pytest.mark.parametrize("begun", ['{"code": "', '{"code": x", "note": "', '{"code: "', '{"all": [['])
+def test_floods_in_json_that_lacks_a_sign_cost_what_their_length_costs(begun: str, flood: str) -> None:
+    call = f'\n<deed>{{"name": "run", "arguments": {begun}'
+    short, long = (
+        count_work(FORMAT, "<<assistant>>", call + flood * (size // len(flood)), 4, TOOLS, "repair")[-1] for size in (2000, 6000)
+    )
+    assert long < 4 * short
+
+
+@pytest.mark.parametrize("flood", ["}", '", "', "</step>", '"ref": "', "c1}", "step "])
+def test_floods_behind_a_call_cost_what_their_length_costs(flood: str) -> None:
+    call = '<step>{"do": "look", "with": {"city": "Oslo"}'
+    short, long = (count_work(analyze(ENDED), "", call + flood * (size // len(flood)), 4, [ONE], "repair")[-1] for size in (2000, 6000))
+    assert long < 4 * short

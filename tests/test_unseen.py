@@ -67,7 +67,7 @@ def measure(name: str) -> coverage.Report:
 
 
 def test_all_are_there() -> None:
-    assert len(load_corpus(folder=FOLDER)) == 971
+    assert len(load_corpus(folder=FOLDER)) == 993
 
 
 @pytest.mark.parametrize("name", pick(SAMPLE, 2))

@@ -15,7 +15,8 @@ from ..plan.headers import LONGEST
 from ..plan.landmarks import TURN
 from ..plan.plan import OPEN_REASONING
 from ..plan.relaxed import WRAPPED
-from ..plan.rules import WAIT, Rule, Spot, Wait, list_repeats
+from ..plan.rules import Rule, list_repeats
+from ..plan.spots import WAIT, Spot, Wait
 from ..recover.fields import find_name
 from .fence import read_run, skip_fence, skip_fence_end
 from .landing import Landing, Step, list_id

@@ -9,14 +9,15 @@ from typing import Final
 
 from ..format.units import MORE, NO
 from ..plan.constants import skip_blank
-from ..plan.debris import LONGEST
+from ..plan.debris import LONGEST, Rest
 from ..plan.ends import SHORT_END
 from ..plan.guards import OF_FIELDS
 from ..plan.landmarks import GAP, SHAPE, TURN, UNSHOWN
 from ..plan.openings import FENCED_CALL
 from ..plan.plan import STRAY
 from ..plan.relaxed import STRAY_END
-from ..plan.rules import MISTYPED, Wait
+from ..plan.rules import MISTYPED
+from ..plan.spots import Wait
 from ..recover.repair import QUOTES, repair, unquote
 from ..recover.shape import find_tool_in
 from .fence import Fence
@@ -76,22 +77,21 @@ class BehindFields(ValueReader):
     def _find_rest_of_end(self, final: bool) -> int:
         """Return the place behind what is left of the end of the last call where a text would begin, up to structure or the end of
         the output; NO where it is none, MORE where more may tell."""
-        at, kinds = skip_blank(self.buffer, self.at), list[str]()
-        if not (self.policy.recover and self.writer.last) or self.spot.silent or at == len(self.buffer):
+        begin = skip_blank(self.buffer, self.at)
+        if not (self.policy.recover and self.writer.last) or self.spot.silent or begin == len(self.buffer):
             return NO
-        while at < len(self.buffer):
-            if "mark" in kinds and self.spot.pattern.match(self.buffer, at):
-                found = self._find_landing(self.spot, at, final)
-                if found is not None:
-                    return MORE if isinstance(found, Wait) else at if found.rule.constant.core else NO
+        rest = self.rest = self.rest if self.rest.begin == begin + self.gone else Rest(begin + self.gone)
+        while (at := skip_blank(self.buffer, rest.seen - self.gone)) < len(self.buffer):
+            found = self._find_landing(self.spot, at, final) if rest.marked and self.spot.pattern.match(self.buffer, at) else None
+            if found is not None:
+                return MORE if isinstance(found, Wait) else at if found.rule.constant.core else NO
             end, kind = self.plan.debris.read(self.buffer, at)
-            if end == len(self.buffer) and not final and (kind or self.buffer[at].isalnum()):
+            if end == len(self.buffer) and not final and (kind or self.buffer[at].isalnum()) and end - begin <= LONGEST:
                 return MORE
-            if not kind or (kind == "id" and "id" in kinds) or end - self.at > LONGEST:
+            if not kind or (kind == "id" and rest.named) or end - begin > LONGEST:
                 return NO
-            at = skip_blank(self.buffer, end)
-            kinds.append(kind)
-        return (at if "mark" in kinds else NO) if final else MORE
+            rest.seen, rest.marked, rest.named = end + self.gone, rest.marked or kind == "mark", rest.named or kind == "id"
+        return (at if rest.marked else NO) if final else MORE
 
     def _deviate(self, final: bool) -> bool:
         """Nothing that the format knows follows a field of a call: the call ends here, and what follows is text. Signs of data

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..format.units import MORE, NO
 from ..plan.constants import skip_blank
 from ..plan.crossings import Crossed, Crossing
-from ..plan.rules import WAIT, Wait
+from ..plan.spots import WAIT, Wait
 from .drafts import Drafts
 from .landing import Landing, Step
 from .writer import Call

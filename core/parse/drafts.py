@@ -10,7 +10,7 @@ from ..format.units import MORE, NO
 from ..plan.constants import find_closed, skip_blank, skip_spaces
 from ..plan.landmarks import GAP, TURN
 from ..plan.plan import OPEN_REASONING
-from ..plan.rules import WAIT, Wait
+from ..plan.spots import WAIT, Wait
 from .fence import find_closing, find_span_end
 from .landing import HELD_CALL, Landing
 from .short import ShortFields

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final, Literal, NamedTuple
 
 from ..plan.guards import SHAPES
-from ..plan.rules import Rule, Spot
+from ..plan.rules import Rule
+from ..plan.spots import Spot
 from ..schema import Schema
 
 StepKind = Literal["open", "close", "name", "id", "key", "wrap", "fence"]

@@ -25,6 +25,7 @@ _TOKEN: Final = re.compile(
 """A sign; a number or a word behind which no more of it comes; what may be either; and any other sign."""
 _LISTS: Final = re.compile(r"\[+|\]+")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_NEAR: Final = 64  # so far around the innermost bracket is one that another one closes
 _LONGEST: Final = 64  # characters of a number or a word whose end is waited for
 _BRACKETS: Final = frozenset("{}[]")
 _COMMENT_BEGUN: Final = re.compile(r"/(?:/[^\n]{0,1024}|\*(?:[^*]|\*(?!/)){0,1024})?\Z")
@@ -36,8 +37,9 @@ _JSON_ESCAPE: Final = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _ESCAPE_BEGUN: Final = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _ALL_SIGNS: Final = re.compile(r'["\\\x00-\x1f]')
 _OF_STRINGS: Final = re.compile(r"\\.?|[\"']|\n", re.DOTALL)
-_KEY_SIGNS: Final = re.compile(rf'{_ALL_SIGNS.pattern}|:(?=\s*(?:["\[{{\d-]|(?:true|false|null)\b|\Z))')
-_VALUE_SIGNS: Final = re.compile(rf'{_ALL_SIGNS.pattern}|,(?=\s*(?:"|\Z))|[}}\]][}}\]\s]*')
+_KEY_SIGNS: Final = re.compile(rf'{_ALL_SIGNS.pattern}|:(?=\s{{0,16}}(?:["\[{{\d-]|(?:true|false|null)\b|\Z))')
+_VALUE_SIGNS: Final = re.compile(rf'{_ALL_SIGNS.pattern}|,(?=\s{{0,16}}(?:"|\Z))|[}}\]]{{1,16}}')
+_CLOSING: Final = re.compile(r"[}\]\s]{0,16}")
 """The same, and signs before which the quote may be missing that ends a string: a colon within a key, a comma at its end, and
 brackets before a mark that ends calls."""
 _OTHER_SIGNS: Final = {end: re.compile(rf"[{end}\\]") for end in QUOTES.values() if end != '"'}
@@ -85,6 +87,7 @@ class JsonLexer:
     def __init__(self, mends: bool = False, loose: bool = False, ends: Marks | None = None) -> None:
         self.state = OUT
         self._ends = ends  # the marks that end calls
+        self._reach = ends.longest if ends else 0
         self.mends = mends
         self.loose = loose
         self.place = 0
@@ -157,10 +160,10 @@ class JsonLexer:
                 self.place = found.start()
                 return ODD
             if self.state == STRING and sign[0] in ",:}]":
-                self.place, doubt = found.start(), self._doubt(text, sign[0], found.end(), final)
+                self.place, at = found.start(), found.end()
+                doubt = self._doubt(text, sign[0], at, final)
                 if doubt:
                     return doubt
-                at = self.place + 1
                 continue
             if self.mends and sign == "\\" and self._quote == '"' and _JSON_ESCAPE.match(text, found.start()) is None:
                 self.place = found.start()
@@ -178,14 +181,15 @@ class JsonLexer:
 
     def _doubt(self, text: str, sign: str, at: int, final: bool) -> int:
         """Whether a string may have ended before a sign in it: ODD if so, HOLD where what comes next decides, else 0."""
-        rest = text[at : at + (self._ends.longest if self._ends and sign in "}]" else 1)]
         if sign in ",:":
-            return ODD if rest.strip() or text[at:].strip() else HOLD
+            return ODD if skip_blank(text, at) < len(text) else HOLD
         if self._ends is None:
             return 0
+        at = find_end(_CLOSING, text, at)
         if self._ends.pattern.match(text, at):
             return ODD
-        return HOLD if at + len(rest) == len(text) and not final and self._ends.may_begin(rest) else 0
+        waits = not final and len(text) - at < self._reach
+        return HOLD if waits and self._ends.may_begin(text[at:]) else 0
 
     def _scan_token(self, text: str, at: int, final: bool) -> int:
         """Read a sign, a word or a number outside strings as JSON has them; returns the place behind it, ODD or HOLD."""
@@ -310,8 +314,9 @@ class JsonLexer:
             if self.may_close(bracket) or not self.mends:
                 del self._open[-1:]
             else:
-                depth = next((place for place in range(len(self._open) - 1, -1, -1) if CLOSERS[self._open[place]] == bracket), None)
-                self._open = self._open[:depth]
+                around = self._open[:-_NEAR:-1]
+                depth = next((place for place, opening in enumerate(around, 1) if CLOSERS[opening] == bracket), 0)
+                del self._open[len(self._open) - depth :]
             if not self._open:
                 return size
         return len(brackets)

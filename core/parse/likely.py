@@ -21,8 +21,9 @@ from ..plan.mistyped import (
     may_be_near,
     measure_like,
 )
-from ..plan.rules import WAIT, Rule, Spot, Wait
+from ..plan.rules import Rule
 from ..plan.scalars import fits
+from ..plan.spots import WAIT, Spot, Wait
 from .landing import Landing
 from .look import Lookahead
 from .names import EDGE, KEY, SCALAR, WITHIN_ID, find_signs

@@ -18,8 +18,9 @@ from ..plan.ends import DOUBLED
 from ..plan.guards import GUESSED, NO_EXAMPLE, OF_FIELDS, OF_TOOLS
 from ..plan.landmarks import AFTER, BODY, GAP, TURN
 from ..plan.plan import RESPELLED
-from ..plan.rules import WAIT, Rule, Spot, Wait
+from ..plan.rules import Rule
 from ..plan.scalars import BEGINNINGS, find_within
+from ..plan.spots import WAIT, Spot, Wait
 from ..recover.repair import QUOTES
 from .around import GUARDS, Surroundings
 from .landing import Landing, Step

@@ -26,7 +26,7 @@ from ..plan.ends import SHORT_END
 from ..plan.guards import SHAPES
 from ..plan.landmarks import AFTER, GAP, NAMED_FIELDS, TURN
 from ..plan.plan import LATE_END, OPEN_REASONING, Plan
-from ..plan.rules import Spot, Wait
+from ..plan.spots import Spot, Wait
 from ..plan.thoughts import OPENED_AGAIN
 from ..recover import Policy
 from ..schema import ToolSet

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from io import StringIO
+from itertools import islice
 from json.encoder import encode_basestring
-from typing import Any
+from typing import Any, Final
 
 from ..format.units import MORE, Units, get_units
 from ..plan.constants import find_end, skip_blank
 from ..plan.ends import TRAILING
 from ..plan.landmarks import ENCODED, GAP, JSON_TEXT, TURN
-from ..plan.rules import Wait
 from ..plan.scalars import find_within, may_be_read, read_json
+from ..plan.spots import Wait
 from ..recover.nearest import list_nearest
 from ..recover.repair import complete, repair
 from ..schema import find_type
@@ -22,6 +23,7 @@ from .texts import TextReader
 
 _ESCAPED, _HALF_ESCAPED = re.compile(r"\{\s{0,64}\\\""), re.compile(r"\{\s{0,64}\\?")
 """An object whose first key stands between quotes that are escaped, though no string is around it; and half of what may be one."""
+LOOKS: Final = 8  # so many marks in JSON that lacks a sign may be its end
 
 
 class JsonReader(TextReader):
@@ -76,7 +78,8 @@ class JsonReader(TextReader):
         # What a template writes as a value of its own is mended here, whatever it is; arguments that are JSON are the client's.
         mends = self.policy.repair or foreign or (self.policy.recover and self.spot.kind == "value")
         mends = mends and self.within is None
-        self.searched = self.opened = self.gone + at
+        self.searched, self.looks = self.gone + at, LOOKS
+        self.opened = self.searched
         self.lexer = JsonLexer(mends, mends, self.plan.call_marks if self.policy.repair else None)
         self.mending = self.foreign = foreign and self.within is None
         self.passed = StringIO()
@@ -127,12 +130,14 @@ class JsonReader(TextReader):
         where nothing else follows."""
         if not (self.mending and self.policy.repair and (lexer.broken or final)):
             return False
-        marks, passed, size = self.plan.call_marks, self.passed.getvalue(), len(self.buffer)
+        marks, size = self.plan.call_marks, len(self.buffer)
         begin, limit = max(self.at, self.searched - self.gone), size if until < 0 else until
-        found = marks.pattern.finditer(self.buffer, begin, limit) if marks else ()
+        found = islice(marks.pattern.finditer(self.buffer, begin, limit), self.looks) if marks else ()
         ends = [mark.start() for mark in found if lexer.broken or self._ends_call_at(mark.start(), final)]
-        self.searched = self.gone + max(limit - (marks.longest if marks else 0), self.at)
-        for stop in (*ends, *([size] if final and lexer.broken and until < 0 else ())):
+        ends += [size] if final and lexer.broken and until < 0 else []
+        self.searched = max(self.searched, self.gone + max(limit - self.plan.call_reach, self.at))
+        passed = self.passed.getvalue() if ends else ""
+        for stop in ends:
             for near in list_nearest(passed + self.buffer[self.at : stop], len(passed), self._is_wanted, sure):
                 end = self.at + near.end - len(passed)
                 follows = self._find_best(end, final)
@@ -145,6 +150,7 @@ class JsonReader(TextReader):
                     self.scan, self.nearest = end, near.written
                     self._end_json()
                     return True
+            self.looks = max(self.looks - 1, 0)
         return False
 
     def _ends_call_at(self, at: int, final: bool) -> bool:
@@ -241,7 +247,9 @@ class JsonReader(TextReader):
             self.mending = False
             passed, held = self.passed.getvalue(), self.buffer[self.at : self.scan]
             begin = len(passed + held if self.sent or cut else passed)
-            mended = self.nearest or repair(passed + held, begin, self._is_wanted) or repair(passed + self._requote(held))
+            mended = self.nearest or repair(passed + held, begin, self._is_wanted)
+            if mended is None and (requoted := self._requote(held)):
+                mended = repair(passed + requoted)
             sent, self.nearest = self.sent or passed, ""
             text = next((whole[len(sent) :] for whole in (mended, passed + held) if whole and whole.startswith(sent)), held)
             valid = bool(mended and mended.startswith(sent))
@@ -253,11 +261,10 @@ class JsonReader(TextReader):
         return valid
 
     def _requote(self, text: str) -> str:
-        """Return a text with the strings in JSON that stand in the format's own quotes."""
-        quote = self.plan.quote
-        pieces = text.split(quote) if quote else []
-        strings = [encode_basestring(piece) if place % 2 else piece for place, piece in enumerate(pieces)]
-        return "".join(strings) if len(pieces) % 2 else text
+        """Return a text with those strings in JSON that stand in the format's own quotes; empty where none does."""
+        pieces = text.split(self.plan.quote) if self.plan.quote else []
+        strings = (encode_basestring(piece) if place % 2 else piece for place, piece in enumerate(pieces))
+        return "".join(strings) if len(pieces) > 1 and len(pieces) % 2 else ""
 
     def _end_json(self) -> None:
         self._flush_json()

@@ -10,7 +10,7 @@ from ..plan.constants import find_end, is_firm, skip_blank
 from ..plan.ends import Marks
 from ..plan.landmarks import SHAPE
 from ..plan.plan import Plan
-from ..plan.rules import Spot
+from ..plan.spots import Spot
 from ..recover.around_fields import APART, SPEAKS
 from ..recover.fields import may_be_fields, read_fields, tells_calls
 from ..recover.notation import Begun, compile_names

@@ -11,8 +11,9 @@ from ..plan.crossings import ASSIGNING
 from ..plan.ends import MISSING
 from ..plan.guards import OF_TOOLS
 from ..plan.landmarks import GAP, QUOTES, TURN
-from ..plan.rules import MISTYPED, UNTYPED, WAIT, Rule, Wait
+from ..plan.rules import MISTYPED, UNTYPED, Rule
 from ..plan.scalars import fits, read_empty
+from ..plan.spots import WAIT, Wait
 from .landing import Landing, Step, list_id
 from .likely import Likely
 from .names import (

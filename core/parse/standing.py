@@ -10,11 +10,13 @@ from typing import Final
 from ..format import Json, Node, Text
 from ..format.units import MORE, NO
 from ..plan.constants import Constant, is_word_in_signs, skip_blank
+from ..plan.debris import Rest
 from ..plan.guards import LATE
 from ..plan.landmarks import AFTER, GAP, QUOTES, TURN
 from ..plan.plan import Plan
-from ..plan.rules import WAIT, Rule, Spot, Wait
+from ..plan.rules import Rule
 from ..plan.scalars import BEGINNINGS, find_within, match_scalar
+from ..plan.spots import WAIT, Spot, Wait
 from ..recover import Policy
 from ..recover.notation import Begun, compile_names
 from ..recover.repair import read_literal
@@ -94,6 +96,7 @@ class Standing:
         self.foreign = False  # whether it does because it is in another notation
         self.passed = StringIO()  # what was handed on of JSON that may have to be mended
         self.opened = 0  # the place in the output where the JSON begins that was read last
+        self.looks = 0  # how many marks may yet be looked at before which it may have ended
         self.searched = 0  # and up to where it was looked for a mark before which it may have ended, if it is odd
         self.nearest = ""  # what was found for it
         self.sent = ""  # what was written of it, where that is not what was handed on
@@ -103,6 +106,7 @@ class Standing:
         self.schema = UNKNOWN  # that of the innermost list or object
         self.insides: list[Node] = []  # the lists and objects of which a value is one that has just begun
         self.begins = self.starts = False  # whether nothing of a value was read yet, and some sign is escaped there
+        self.rest = Rest(-1)  # what is left of the end of the last call, as far as it was looked at
         self.shape: Shape | Fields | None = None
         self.bare_call: Landing | Wait | None = None  # where a line leads that begins a call without a mark
         self.led_from: Spot | None = None  # the spot of a line that may be such a call

@@ -13,8 +13,9 @@ from ..plan.ends import CUT_MARK
 from ..plan.guards import LATE
 from ..plan.landmarks import AFTER, GAP, SHAPE, TURN
 from ..plan.plan import TOKEN_STARTS
-from ..plan.rules import UNTYPED, WAIT, Rule, Wait
+from ..plan.rules import UNTYPED, Rule
 from ..plan.scalars import convert, escape_json, fits, read_json
+from ..plan.spots import WAIT, Wait
 from ..recover.notation import may_lead
 from ..recover.repair import read_literal
 from .crossing import Crossings

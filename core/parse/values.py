@@ -11,8 +11,9 @@ from ..format import Choice, Insides, Json, Node, Text
 from ..format.cut import cut_common_start
 from ..format.units import MORE, NO, get_units
 from ..plan.constants import SIGNS, skip_blank
-from ..plan.rules import WAIT, Rule, Spot, Wait
+from ..plan.rules import Rule
 from ..plan.scalars import match_scalar, read_bare, read_empty
+from ..plan.spots import WAIT, Spot, Wait
 from ..recover.repair import LITERALS, QUOTES, read_literal, unquote
 from .landing import HELD, Frame, Landing
 from .lexer import JsonLexer

@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from ..format.cut import find_common_start
-from .rules import Rule, Spot, Wait, list_repeats, remember
+from .rules import Rule, list_repeats, remember
 from .scalars import fits
+from .spots import Spot, Wait
 
 _KEY: Final = r"[\w.-]{1,64}"
 ASSIGNING: Final = frozenset(":=,;|>")

@@ -7,13 +7,24 @@ from collections.abc import Iterable
 from difflib import SequenceMatcher
 from typing import Final
 
+from .constants import find_end
 from .mistyped import strip_accent
 
 _WORD: Final = re.compile(r"[^\W_]+")
+_RUN: Final = re.compile(r"(.)\1*", re.DOTALL)
 _PROSE: Final = frozenset(".,;:!?'\"()-–…“”’ ")  # signs that sentences have
 _NEAR: Final = 4  # so many letters has a word that is known if mistyped
 _ALIKE: Final = 0.8
 LONGEST: Final = 256  # characters
+
+
+class Rest:
+    """What has come of the rest of an end, from its beginning in the output up to a place: whether a sign is in it that no sentence
+    has, and whether an id is."""
+
+    def __init__(self, begin: int) -> None:
+        self.begin = self.seen = begin
+        self.marked = self.named = False
 
 
 class Debris:
@@ -27,12 +38,12 @@ class Debris:
         self.marks = self._signs - _PROSE
 
     def read(self, text: str, at: int) -> tuple[int, str]:
-        """Return the place behind the sign or word at a place, and what kind it is: a ``mark`` that no sentence has, ``some`` or an
-        ``id``; none for what the format does not have."""
+        """Return the place behind the word or the run of a sign at a place, and what kind it is: a ``mark`` that no sentence has,
+        ``some`` or an ``id``; none for what the format does not have."""
         found = _WORD.match(text, at)
         if found is None:
             sign = text[at]
-            return at + 1, "mark" if sign in self.marks else "some" if sign in self._signs else ""
+            return find_end(_RUN, text, at), "mark" if sign in self.marks else "some" if sign in self._signs else ""
         word = found[0].casefold()
         if word in self._words or (len(word) >= _NEAR and any(_is_near(word, known) for known in self._words)):
             return found.end(), "some"

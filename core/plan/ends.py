@@ -303,7 +303,8 @@ class Ends(Thoughts):
         if twice:
             rules += make_closes((twice + text for text in ends), DOUBLED, "ending")
         if _ends_in_quote(node.codec, own):
-            rules += make_closes((twice + text for text in starts if text not in ends), DOUBLED, "ending", loose=True)
+            texts = (f"{2 * own.strip()}\n{text}" for text in starts if text not in ends)
+            rules += make_closes(texts, DOUBLED, "ending", loose=True)
         rules += list_nesting(node, own) if twice else []
         return [*rules, *self._list_entry_ends(node, lead, twice)]
 
@@ -346,7 +347,7 @@ class Ends(Thoughts):
                 yield from make_rules(sorted({lead + text, layout + text}), to, UNENDED, "entry", laid=own[:1].isspace())
                 yield from make_rules([twice + text] if twice else [], to, DOUBLED)
             elif isinstance(node.codec, Text) and _ends_in_quote(node.codec, own):
-                yield from make_rules([twice + text], to, DOUBLED, "entry", loose=True)
+                yield from make_rules([f"{2 * own.strip()}\n{text}"], to, DOUBLED, "entry", loose=True)
 
     def _list_other_layouts(self, node: Node) -> list[Rule]:
         """Return what leads to an argument where nothing but layout stands before it, and what ends the call behind a text that its

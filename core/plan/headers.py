@@ -16,7 +16,8 @@ from ..format.cut import TOKEN, cut_common_start
 from ..format.view import find_header
 from .constants import cut_first, find_cuts, is_firm, is_marked
 from .landmarks import TURN, Landmarks
-from .rules import Rule, Spot
+from .rules import Rule
+from .spots import Spot
 
 LONGEST: Final = 256
 _LAST: Final = re.compile(r"\s*\S+\s*\Z")

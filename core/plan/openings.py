@@ -55,6 +55,7 @@ class Openings(Ends):
         known = self.field_ends.texts if self.field_ends else ()
         self.call_marks = Marks.find(sort_longest({*known, *self.opening_marks}), ())
         """The marks before which a call may have ended: those that end calls or the turn, or begin the next one."""
+        self.call_reach = self.call_marks.longest if self.call_marks else 0
         inner = sorted({tail for text, _ in self.openers for tail in list_tails(text) if is_word_in_signs(cut_first(tail))})
         self.beginnings = (*self.opening_marks, *(text.lstrip() for text, _ in self.openers), *inner)
         ends = {close.strip().lstrip("\"'")[:1] for close in self.closes.values() if close}

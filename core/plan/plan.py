@@ -26,8 +26,9 @@ from .landmarks import AFTER, END, FIELDS, GAP, OF_TURN, OVER, SHAPE, SHORT_FIEL
 from .mistyped import find_mark
 from .openings import BEGINNING
 from .relaxed import STRAY_END, WRAPPED, Relaxations, list_near_answers
-from .rules import MISTYPED, Rule, Spot, make_closes, make_rules
+from .rules import MISTYPED, Rule, make_closes, make_rules
 from .spellings import list_bare_ends, list_spellings
+from .spots import Spot
 from .thoughts import OTHER_ENDS, RELAID, list_images
 
 BEHIND: Final = -2

@@ -25,7 +25,14 @@ _OPENING: Final = re.compile(r'(?<=[\[{:,] )(?=["\d{\[tfn-])|(?<=[\[{:,])(?=["\d
 _CLOSING: Final = re.compile(r"(?<=[\"\w}\]])(?=\s{0,8}(?:[,}\]]|\Z))")
 _MOST: Final = 512  # values that are tried
 _WORK: Final = 1 << 20  # characters that are read of them in all
-_decode: Final = json.JSONDecoder().raw_decode
+
+
+def _refuse(word: str) -> Any:
+    """Refuse what JSON does not have, though Python reads it."""
+    raise ValueError(word)
+
+
+_decode: Final = json.JSONDecoder(parse_constant=_refuse).raw_decode
 
 
 class Nearest(NamedTuple):
@@ -36,12 +43,14 @@ class Nearest(NamedTuple):
 
 
 def list_nearest(text: str, begin: int, accepts: Callable[[Any], bool], sure: bool = False) -> Iterator[Nearest]:
-    """List the values that a text begins with if one sign behind a place is dropped, or put there; the likeliest first.
+    """List the lists and objects that a text begins with if one sign behind a place is dropped, or put there; the likeliest first.
 
     ``accepts`` tells whether a value is one that the schema wants; those are ``sure`` in which a sign stands twice, or a string
     lacks a quote. Bounded: at most some 500 values are tried, and a million characters read.
     """
-    work = 0
+    work, start = 0, len(text) - len(text.lstrip())
+    if not text.startswith(("{", "["), start):
+        return
     size = len(text.rstrip())  # nothing is put behind that: what is cut off is not completed
     slips = chain(_list_sure(text, begin), () if sure else _list_others(text, begin))
     for tried, (at, dropped, sign) in enumerate(slip for slip in slips if slip[0] < size):
@@ -50,7 +59,7 @@ def list_nearest(text: str, begin: int, accepts: Callable[[Any], bool], sure: bo
             return
         other = text[:at] + sign + text[at + dropped :]
         try:
-            value, end = _decode(other)
+            value, end = _decode(other, start)
         except (ValueError, RecursionError):
             continue
         if end > at and accepts(value):
