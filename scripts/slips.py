@@ -169,7 +169,7 @@ def measure(seed: str) -> list[Row]:
             if written and written != whole:
                 read = form.parse(written, tools=TOOLS, prompt=prompt, policy="repair")
                 found = find_result((thought, content, calls), read)
-                found = "meant" if found not in ("right", "text") and _write(form, _open(read), {}) == written else found
+                found = "meant" if found in ("part", "other") and _write(form, _open(read), {}) == written else found
                 rows.append(Row(kind, found, seed, written, read))
     return rows
 
@@ -189,17 +189,8 @@ def _open(read: JsonObject) -> JsonObject:
     calls = [
         call | {"function": call["function"] | {"arguments": json.loads(call["function"]["arguments"])}}
         for call in read.get("tool_calls", [])
-        if _is_json(call["function"]["arguments"])
     ]
     return read | {"tool_calls": calls}
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _write(form: ca.ChatFormat, message: JsonObject, other: dict[int, Edge]) -> str:

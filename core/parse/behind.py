@@ -77,15 +77,15 @@ class BehindFields(ValueReader):
     def _find_rest_of_end(self, final: bool) -> int:
         """Return the place behind what is left of the end of the last call where a text would begin, up to structure or the end of
         the output; NO where it is none, MORE where more may tell."""
-        begin = skip_blank(self.buffer, self.at)
-        if not (self.policy.recover and self.writer.last) or self.spot.silent or begin == len(self.buffer):
+        begin, debris = skip_blank(self.buffer, self.at), self.plan.debris
+        if debris is None or self.writer.last is None or self.spot.silent or begin == len(self.buffer):
             return NO
         rest = self.rest = self.rest if self.rest.begin == begin + self.gone else Rest(begin + self.gone)
         while (at := skip_blank(self.buffer, rest.seen - self.gone)) < len(self.buffer):
             found = self._find_landing(self.spot, at, final) if rest.marked and self.spot.pattern.match(self.buffer, at) else None
             if found is not None:
                 return MORE if isinstance(found, Wait) else at if found.rule.constant.core else NO
-            end, kind = self.plan.debris.read(self.buffer, at)
+            end, kind = debris.read(self.buffer, at)
             if end == len(self.buffer) and not final and (kind or self.buffer[at].isalnum()) and end - begin <= LONGEST:
                 return MORE
             if not kind or (kind == "id" and rest.named) or end - begin > LONGEST:

@@ -39,9 +39,9 @@ _ALL_SIGNS: Final = re.compile(r'["\\\x00-\x1f]')
 _OF_STRINGS: Final = re.compile(r"\\.?|[\"']|\n", re.DOTALL)
 _KEY_SIGNS: Final = re.compile(rf'{_ALL_SIGNS.pattern}|:(?=\s{{0,16}}(?:["\[{{\d-]|(?:true|false|null)\b|\Z))')
 _VALUE_SIGNS: Final = re.compile(rf'{_ALL_SIGNS.pattern}|,(?=\s{{0,16}}(?:"|\Z))|[}}\]]{{1,16}}')
-_CLOSING: Final = re.compile(r"[}\]\s]{0,16}")
 """The same, and signs before which the quote may be missing that ends a string: a colon within a key, a comma at its end, and
 brackets before a mark that ends calls."""
+_CLOSING: Final = re.compile(r"[}\]\s]{0,16}")
 _OTHER_SIGNS: Final = {end: re.compile(rf"[{end}\\]") for end in QUOTES.values() if end != '"'}
 
 ANY, VALUE, ITEM, KEY, ENTRY, COLON, COMMA = range(7)
@@ -87,7 +87,6 @@ class JsonLexer:
     def __init__(self, mends: bool = False, loose: bool = False, ends: Marks | None = None) -> None:
         self.state = OUT
         self._ends = ends  # the marks that end calls
-        self._reach = ends.longest if ends else 0
         self.mends = mends
         self.loose = loose
         self.place = 0
@@ -114,7 +113,7 @@ class JsonLexer:
     @property
     def signs(self) -> re.Pattern[str]:
         """What matters inside the string that is open."""
-        if self.mends and self._next != ANY:
+        if self.mends and not self.broken:
             return _KEY_SIGNS if self._key else _VALUE_SIGNS
         return _OTHER_SIGNS.get(self._quote) or (_ALL_SIGNS if self.mends else JSON_SIGNS)
 
@@ -188,7 +187,7 @@ class JsonLexer:
         at = find_end(_CLOSING, text, at)
         if self._ends.pattern.match(text, at):
             return ODD
-        waits = not final and len(text) - at < self._reach
+        waits = not final and len(text) - at < self._ends.longest
         return HOLD if waits and self._ends.may_begin(text[at:]) else 0
 
     def _scan_token(self, text: str, at: int, final: bool) -> int:

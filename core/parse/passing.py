@@ -135,7 +135,7 @@ class JsonReader(TextReader):
         found = islice(marks.pattern.finditer(self.buffer, begin, limit), self.looks) if marks else ()
         ends = [mark.start() for mark in found if lexer.broken or self._ends_call_at(mark.start(), final)]
         ends += [size] if final and lexer.broken and until < 0 else []
-        self.searched = max(self.searched, self.gone + max(limit - self.plan.call_reach, self.at))
+        self.searched = max(self.searched, self.gone + max(limit - (marks.longest if marks else 0), self.at))
         passed = self.passed.getvalue() if ends else ""
         for stop in ends:
             for near in list_nearest(passed + self.buffer[self.at : stop], len(passed), self._is_wanted, sure):

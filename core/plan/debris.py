@@ -8,6 +8,7 @@ from difflib import SequenceMatcher
 from typing import Final
 
 from .constants import find_end
+from .landmarks import FIELDS, Landmarks
 from .mistyped import strip_accent
 
 _WORD: Final = re.compile(r"[^\W_]+")
@@ -35,7 +36,7 @@ class Debris:
         self._words = {strip_accent(word).casefold() for text in texts for word in _WORD.findall(text)}
         self._signs = {sign for text in texts for sign in text if not (sign.isalnum() or sign.isspace())}
         self._ids = ids  # whether a call has an id
-        self.marks = self._signs - _PROSE
+        self._marks = self._signs - _PROSE
 
     def read(self, text: str, at: int) -> tuple[int, str]:
         """Return the place behind the word or the run of a sign at a place, and what kind it is: a ``mark`` that no sentence has,
@@ -43,11 +44,17 @@ class Debris:
         found = _WORD.match(text, at)
         if found is None:
             sign = text[at]
-            return find_end(_RUN, text, at), "mark" if sign in self.marks else "some" if sign in self._signs else ""
+            return find_end(_RUN, text, at), "mark" if sign in self._marks else "some" if sign in self._signs else ""
         word = found[0].casefold()
         if word in self._words or (len(word) >= _NEAR and any(_is_near(word, known) for known in self._words)):
             return found.end(), "some"
         return found.end(), "id" if self._ids and any(map(str.isdigit, word)) else ""
+
+
+def find_debris(format: Landmarks) -> Debris:
+    """Return what may be left of the end of a call of a format."""
+    behind = (link.text for link in format.list_links(*FIELDS) if link.leaves or link.to.kind == "id")
+    return Debris([*behind, format.section_close, *format.stops], format.list_nodes("id") != ())
 
 
 def _is_near(word: str, known: str) -> bool:

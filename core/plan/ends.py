@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Final, NamedTuple
+from typing import Final
 from unicodedata import mirrored
 
 from ..format import Insides, Json, Node, Text, TurnGraph
@@ -46,11 +46,13 @@ _SEPARATORS: Final = (",", ";", "|", "&", "")
 _BOTH: tuple[Guard, Guard] = ("typed", "late")
 
 
-class Marks(NamedTuple):
+class Marks:
     """Texts, and what finds them."""
 
-    texts: tuple[str, ...]
-    pattern: re.Pattern[str]
+    def __init__(self, texts: tuple[str, ...], pattern: re.Pattern[str]) -> None:
+        self.texts = texts
+        self.pattern = pattern
+        self.longest = max(map(find_size, texts))  # so many characters may one have
 
     @classmethod
     def find(cls, ends: Iterable[str], turns: Iterable[str]) -> Marks | None:
@@ -58,11 +60,6 @@ class Marks(NamedTuple):
         one, other = find_any(ends), find_any(turns)
         pattern = "|".join(filter(None, (one, other and f"({other})")))
         return cls((*ends, *turns), re.compile(pattern)) if pattern else None
-
-    @property
-    def longest(self) -> int:
-        """So many characters may one have."""
-        return max(map(find_size, self.texts))
 
     def may_begin(self, rest: str) -> bool:
         """Whether one may begin with what is left of an output."""

@@ -12,9 +12,9 @@ from typing import Final
 from ..format import Node, Text, TurnGraph
 from ..format.cut import COUNTER
 from ..format.view import find_header
-from .constants import cut_first, find_cuts, get_constant, is_firm, is_marked, is_word_in_signs, leave_out, sort_longest
+from .constants import cut_first, find_cuts, get_constant, is_firm, is_marked, is_word_in_signs, leave_out
 from .echoes import ECHOES, cut_echo
-from .ends import MISSING, SHORT_END, Ends, Marks
+from .ends import MISSING, SHORT_END, Ends
 from .guards import Guard
 from .landmarks import FIELDS, GAP, SHAPE, SHORT_FIELDS, UNSHOWN, Link, is_quoted, list_doubled, list_tails
 from .rules import MISTYPED, Rule, make_openings, make_rules
@@ -52,10 +52,6 @@ class Openings(Ends):
     def __init__(self, graph: TurnGraph) -> None:
         super().__init__(graph)
         self.opening_marks = self._list_opening_marks()
-        known = self.field_ends.texts if self.field_ends else ()
-        self.call_marks = Marks.find(sort_longest({*known, *self.opening_marks}), ())
-        """The marks before which a call may have ended: those that end calls or the turn, or begin the next one."""
-        self.call_reach = self.call_marks.longest if self.call_marks else 0
         inner = sorted({tail for text, _ in self.openers for tail in list_tails(text) if is_word_in_signs(cut_first(tail))})
         self.beginnings = (*self.opening_marks, *(text.lstrip() for text, _ in self.openers), *inner)
         ends = {close.strip().lstrip("\"'")[:1] for close in self.closes.values() if close}

@@ -18,6 +18,7 @@ from ..format.cut import COUNTER
 from ..format.units import get_units
 from .constants import cut_heads, has_rare_sign, is_firm, is_marked, sort_longest
 from .crossings import Crossing, make_crossings
+from .debris import find_debris
 from .echoes import drop_words, find_any
 from .ends import SHORT_END, SHORT_SECTION, TRAILING, Marks, list_nesting
 from .guards import SHAPES, Guard
@@ -63,6 +64,9 @@ class Plan(Relaxations):
         self._spots: dict[tuple[str, tuple[Node, ...], bool, bool], Spot] = {}
         self._starts: dict[tuple[int, bool], Spot] = {}
         self.thought_ends = self._find_thought_ends() if recover and self.calls else None
+        self.call_marks = self._find_call_marks() if recover else None
+        """The marks before which a call may have ended: those that end calls or the turn, or begin the next one."""
+        self.debris = find_debris(self) if recover else None
 
     def spot(self, graph: str, nodes: tuple[Node, ...], calls: bool = True, unclosed: bool = False) -> Spot:
         """Return the field that is one of some nodes of a graph.
@@ -91,6 +95,10 @@ class Plan(Relaxations):
         others = sort_longest({*self.stops, self.reasoning_start.strip(), *self.others} - {""})
         one, other = find_any(ends), find_any(others)
         return Marks((*ends, *others), re.compile("|".join(filter(None, (f"({one})", other))))) if ends else None
+
+    def _find_call_marks(self) -> Marks | None:
+        known = self.field_ends.texts if self.field_ends else ()
+        return Marks.find(sort_longest({*known, *self.opening_marks}), ())
 
     def _list_respelled(self, graph: str, nodes: tuple[Node, ...], known: list[Rule]) -> list[Rule]:
         """Return the rules of a field in other spellings; a call begins so only where a tool of the request is named.

@@ -20,7 +20,6 @@ from ..format.view import find_header
 from ..recover.notation import SIGNS, Notation
 from ..schema import TYPES
 from .constants import BRACKETS, DATA, begins_apart, cut_first, find_cuts, is_marked, is_plain, is_word_in_signs, leave_out
-from .debris import Debris
 from .echoes import ECHOES, has_echo
 from .ends import MISSING, OTHER_SEPARATOR
 from .guards import Guard
@@ -115,8 +114,6 @@ class Relaxations(Openings):
         self.notation = self._find_notation()
         self.bare_calls = bool(self.openers) and all(text.strip()[:1] in ("{", "[") for text, _ in self.openers)
         """Whether nothing but data begins calls."""
-        behind = (link.text for link in self.list_links(*FIELDS) if link.leaves or link.to.kind == "id")
-        self.debris = Debris([*behind, self.section_close, *self.stops], any(node.kind == "id" for node in graph.turn.nodes))
 
     def _list_overruns(self, node: Node) -> list[Rule]:
         """Return what begins the message of another role behind the end of the turn, or alone where a turn may have none."""
