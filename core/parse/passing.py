@@ -89,13 +89,12 @@ class JsonReader(TextReader):
         """Pass JSON through up to its end, or to where it is none: to the end of the call, or on as it is."""
         lexer = self.lexer
         assert lexer
-        if self._end_nearest(lexer, final, True):
-            return True
         found = self._pass_decoded(get_units(self.within), final) if self.within else self._scan_json(lexer, final)
-        if not isinstance(found, Wait) and self._end_nearest(lexer, final, True, self.scan):
-            return True
-        if lexer.beside and not isinstance(found, Wait):
-            found = self._choose_reading_of_quotes(lexer.beside, found, final)
+        if not isinstance(found, Wait):
+            decided = isinstance(found, Landing) or found >= 0
+            if self._end_nearest(lexer, final, True, self.scan if decided else -1):
+                return True
+            found = self._choose_reading_of_quotes(lexer.beside, found, final) if lexer.beside else found
         if isinstance(found, Landing):
             self._leave_json(found)
         elif isinstance(found, Wait) or found < 0:
