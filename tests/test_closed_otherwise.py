@@ -41,6 +41,13 @@ def test_a_tag_may_not_be_closed_at_all() -> None:
     assert (found.content, get_calls(found)) == (None, [LOOK])
 
 
+@pytest.mark.parametrize("end", [">", " >", "/>"])
+def test_the_end_of_a_tag_has_a_blank_before_it_or_not(end: str) -> None:
+    parted = analyze(NAMED.replace("/>{% endfor", " />{% endfor"))
+    found = read_all_ways(parted, f'<do:look days.json="2" city="Oslo"{end}\n<<over>>', TOOLS)
+    assert (found.content, get_calls(found)) == (None, [("look", {"days": 2, "city": "Oslo"})])
+
+
 SECTIONS = """\
 {%- for m in messages -%}
 <|turn|>{{ m.role }}<|says|>

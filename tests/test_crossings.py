@@ -20,7 +20,8 @@ from chat_autoparser.plan.plan import Plan
 if TYPE_CHECKING:
     from chat_autoparser import ChatFormat
 
-TOOL = make_tool("plan_trip", city="string", note="string", days="integer", price="number", by_train="boolean", stops="array")
+KINDS = {"city": "string", "note": "string", "days": "integer", "price": "number", "by_train": "boolean", "stops": "array", "legs": "array"}
+TOOL = make_tool("plan_trip", **KINDS, extras="object")
 WORDS = ("Oslo", "by the sea", "5", "null", "it's", 'say "hi"', "two\nlines", "[1]", "a=b, c: d", "<b>", "</b>", "days", "")
 VALUES = {
     "city": st.sampled_from(WORDS),
@@ -30,9 +31,17 @@ VALUES = {
     "by_train": st.booleans(),
     "stops": st.lists(st.sampled_from(WORDS), max_size=3),
 }
+INSIDES = st.recursive(
+    st.one_of(*VALUES.values()),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(("city", "to", "x-1", "a b")), inner, max_size=3),
+    max_leaves=8,
+)
+VALUES |= {"legs": st.lists(INSIDES, max_size=3), "extras": st.dictionaries(st.sampled_from(("a", "days", "it's")), INSIDES, max_size=3)}
 FOLDER = Path(__file__).parent / "unseen"
 NAMES = ("lapis", "abacus", "adze", "allspice", "amazon", "basalt", "clove", "damask", "ducat", "elder", "halyard", "kelso")
 """With notations of their own for arguments; the strings of the first one have two ways to begin, one as the other does."""
+NESTED = ("auger", "cladonia", "gecko", "hellbox", "jarosite", "kernite")
+"""With notations of their own for lists and objects."""
 
 
 @st.composite
@@ -49,7 +58,7 @@ def draw_output(draw: st.DrawFn, form: ChatFormat) -> tuple[list[str], str]:
     return pieces, draw(st.sampled_from(("strict", "lenient", "repair")))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *NESTED])
 def test_nothing_is_read_otherwise(name: str) -> None:
     form = analyze((FOLDER / f"{name}.jinja").read_text("utf-8"), bos_token=BOS, eos_token=EOS)
 
@@ -60,9 +69,19 @@ def test_nothing_is_read_otherwise(name: str) -> None:
         found = read(form, pieces, [TOOL], None, policy)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Plan, "list_crossings", lambda plan, spot: ())
+            patch.setattr(Plan, "get_inner", lambda plan, spot: None)
             assert read(form, pieces, [TOOL], None, policy)[:5] == found[:5], "".join(pieces)
 
     check()
+
+
+def test_what_stands_there_to_the_letter_comes_before_other_layout() -> None:
+    form = analyze((FOLDER / "incipit.jinja").read_text("utf-8"), bos_token=BOS, eos_token=EOS)
+    stops = ["Oslo", "\n</b>\nBergen"]
+    text = write_turn(form.graph, {"tool_calls": [make_call("plan_trip", {"stops": stops})]})
+    assert "</li><li>\n</b>" in text
+    for pieces in ([text], list(text)):
+        assert get_calls(read(form, pieces, [TOOL])) == [("plan_trip", {"stops": stops})]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -84,4 +103,16 @@ def test_many_short_arguments_cost_half(shape: str, monkeypatch: pytest.MonkeyPa
     count()  # so that what is made once does not count
     quick = count()[-1]
     monkeypatch.setattr(Plan, "list_crossings", lambda plan, spot: ())
+    assert quick < 0.6 * count()[-1]
+
+
+@pytest.mark.parametrize("shape", ["odd quotes", "nested markup"])
+def test_lists_and_objects_cost_half(shape: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    form, items = get_format(shape), [{"size": number, "place": {"row": number, "seats": [1, 2]}} for number in range(30)]
+    tool = make_tool("find_okapi", pens="array")
+    text = write_turn(form.graph, {"tool_calls": [make_call("find_okapi", {"pens": items})]})
+    count = partial(count_work, form, write_prompt(shape), text, 4, [tool])
+    count()  # so that what is made once does not count
+    quick = count()[-1]
+    monkeypatch.setattr(Plan, "get_inner", lambda plan, spot: None)
     assert quick < 0.6 * count()[-1]

@@ -18,10 +18,11 @@ from ..plan.relaxed import WRAPPED
 from ..plan.rules import Rule, list_repeats
 from ..plan.spots import WAIT, Spot, Wait
 from ..recover.fields import find_name
+from .declared import Declared
 from .fence import read_run, skip_fence, skip_fence_end
 from .landing import Landing, Step, list_id
 from .shape import find_last_token, find_start, find_wrapper, find_wrapper_end
-from .standing import STOPS, Standing
+from .standing import STOPS
 
 GUARDS: Final = 2  # recoveries that lean on each other
 _HALF_WORD: Final = re.compile(r"\w[\w.-]{0,63}")
@@ -29,7 +30,7 @@ _HALF_HEADER: Final = re.compile(r"\S+(?: +\S*[=<>|]\S*)*")
 """A word, and what has signs of marks in it, but no sentence."""
 
 
-class Surroundings(Standing):
+class Surroundings(Declared):
     """Looks at what is no field of the format, and at what follows it."""
 
     def _find_landing(self, spot: Spot, at: int, final: bool) -> Landing | Wait | None:

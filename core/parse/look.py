@@ -14,7 +14,7 @@ from typing import Final
 from ..format import Insides
 from ..format.units import MORE, NO, get_units
 from ..plan.constants import end_word, find_end, skip_blank, skip_spaces
-from ..plan.ends import DOUBLED
+from ..plan.entries import DOUBLED
 from ..plan.guards import GUESSED, NO_EXAMPLE, OF_FIELDS, OF_TOOLS
 from ..plan.landmarks import AFTER, BODY, GAP, TURN
 from ..plan.plan import RESPELLED
@@ -141,7 +141,7 @@ class Lookahead(Surroundings):
             return self._try_pop(rule, end, final)
         if rule.guard == "rest":
             return self._look_for_rest_behind(rule, end, final)
-        if rule.guard == "entry":
+        if rule.guard in ("entry", "unquoted"):
             return self._check_entry(self._land(rule, end, trail, final, spot.graph), final)
         if rule.guard == "again":
             return self._check_again(self._land(rule, end, trail, final, spot.graph))

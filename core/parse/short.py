@@ -273,7 +273,8 @@ class ShortFields(Likely):
             ends = key[:1] == "/" and self.buffer[here.end - 1 : here.end] in ("<", "[") and self.policy.recover
             if ends and key not in self._list_declared(self._find_name(here)):
                 return None  # a mark that ends something stands where a key would
-            taken = bool(key) and self._takes_key(here, key, at) and (here.rule.guard != "entry" or self._is_new(key))
+            new = here.rule.guard not in ("entry", "unquoted") or self._is_new(key)
+            taken = bool(key) and new and self._takes_key(here, key, at)
             # Where other layout stands before it than the template writes, a call may begin in it.
             within = not self._is_laid(here) and is_within(self.plan.opening_marks, self.buffer, here.end, at)
             return here.replace(steps=(*here.steps, Step("key", key))) if taken and not within else None

@@ -10,6 +10,7 @@ from typing import Final
 from ..format.units import MORE, NO
 from ..plan.constants import is_firm, skip_blank
 from ..plan.ends import CUT_MARK
+from ..plan.entries import UNENDED
 from ..plan.guards import LATE
 from ..plan.landmarks import AFTER, GAP, SHAPE, TURN
 from ..plan.plan import TOKEN_STARTS
@@ -93,6 +94,8 @@ class TextReader(Crossings):
             if landing is None and interrupts and self.buffer.startswith(tuple(self.plan.opening_marks), at):
                 landing = Landing(at, self.plan.spot(TURN, (AFTER,), self.may_call), INTERRUPTED)
             if landing and self.doubt >= 0 and self._calls_between(self.doubt, at):
+                return self._end_late(final)
+            if self.doubt >= 0 and self._lacks_quote(landing, at):
                 return self._end_late(final)
             if landing:
                 self._leave_text(landing, at)
@@ -252,6 +255,9 @@ class TextReader(Crossings):
         start = constant.take_lead(self.buffer, self.at, at) if constant.firm and not led else at
         if landing.rule.recovery and not landing.rule.is_shown and self.buffer.startswith(" ", start):
             start = at  # a blank waits for no recovery: where the output comes in pieces it has been handed on
+        blank = self._find_blank(start)
+        if self.spot.kind == "value" and landing.rule.recovery == UNENDED and self.spot.units.bars(self.buffer[blank:start]):
+            start = blank  # layout that would be written otherwise in the text
         self._end_text(start)
         self._apply(landing, start)
 
@@ -283,6 +289,16 @@ class TextReader(Crossings):
         around = (place + step for place in places if place > start for step in (-1, 0, 1))
         landings = (self._find_landing(spot, each, True) for each in around)
         return any(isinstance(each, Landing) and each.calls and each.find("name") in self.names for each in landings)
+
+    def _lacks_quote(self, landing: Landing | None, at: int) -> bool:
+        """Whether the quote of a text is missing before an argument that may begin in it: what ends it at a place lacks one, or a
+        quote stands there that does not end it and is no part of it."""
+        quote = self.plan.get_end(self.spot.nodes[0]).strip()
+        if (landing.rule.recovery != UNENDED) if landing else not (quote and self.buffer.startswith(quote, at)):
+            return False
+        found = self._find_last_end(self.doubt)
+        told = landing is not None or self.spot.units.bars(quote) or (found is not None and found[0].end == at + len(quote))
+        return told and found is not None and found[0].rule.guard == "unquoted"
 
     def _await(self, wait: Wait) -> None:
         """Note what may come next without anything being decided by it."""

@@ -73,7 +73,8 @@ class ValueReader(JsonReader):
         no key."""
         for node in sorted(insides, key=lambda node: node.type, reverse=True):
             self.frames.append(self._make_frame(node))
-            landing = self._find_best(self.at, final, self._get_inside(node))
+            inside = self._get_inside(node)
+            landing = (None if final else self._cross_inside(inside, self.at, 0)) or self._find_best(self.at, final, inside)
             self.frames.pop()
             if isinstance(landing, Wait):
                 return landing

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from ..format.cut import CLOSE, OPEN, TOKEN, find_boundaries, take_letters
 from ..format.units import MORE, NO
-from .echoes import cut_echo, has_echo
+from .echoes import cut_echo, list_echoes
 
 _SIGN: Final = re.compile(r"[^\w\s]")
 _QUOTED: Final = re.compile(r"\"[^\"]*\"?|'[^']*'?")
@@ -201,8 +201,8 @@ class Constant:
 
     ``core`` is the text without the layout around it, ``lead`` and ``trail``. Of one that is ``laid`` all is matched to the letter.
     Signs that are a ``line`` are matched in a text only where they have one of their own, a word that is a ``label`` only where a
-    line begins. One that ``echoes`` has to be filled with words before it is matched. ``last`` is the mark right before what is
-    behind it, empty where there is none, and a ``run`` one sign several times.
+    line begins. One that has ``echoes``, words told by the kinds of their fields, has to be filled with them before it is
+    matched. ``last`` is the mark right before what is behind it, empty where there is none, and a ``run`` one sign several times.
     """
 
     def __init__(self, parts: tuple[str, ...], laid: bool = False) -> None:
@@ -227,7 +227,7 @@ class Constant:
         core[-1] = core[-1].rstrip()
         self.atoms = _list_atoms(tuple(core))
         # What must stand at a place where it is to match: of layout alone nothing does.
-        self.echoes = has_echo(text)
+        self.echoes = list_echoes(text)
         begun = takewhile(lambda atom: atom.kind in ("solid", "space"), self.atoms)  # words that only a blank parts are one there
         first = "".join(atom.text for atom in begun) if self.firm else parts[0]
         self.first = cut_echo(first) if self.echoes else first

@@ -8,7 +8,7 @@ and none of the questions need be asked that tell what a model might have meant 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from ..format.cut import find_common_start
@@ -17,6 +17,7 @@ from .scalars import fits
 from .spots import Spot, Wait
 
 _KEY: Final = r"[\w.-]{1,64}"
+_WORD: Final = re.compile(_KEY)
 ASSIGNING: Final = frozenset(":=,;|>")
 """Signs that stand between keys and values and begin no value."""
 
@@ -44,38 +45,41 @@ class Way:
 
 
 class Crossed(NamedTuple):
-    """A key that was read, the way from it to its value, and the place behind that."""
+    """A key that was read, the way from it to its value, the place behind that, and the rule that led to the key."""
 
     key: str
     way: Way
     end: int
+    rule: Rule
 
 
 class Crossing:
     """What parts two values: the rule that ends one and leads to the field of a key, and the ways on from there."""
 
     def __init__(self, rule: Rule, key: Spot) -> None:
-        constant = rule.constant
         self.rule, self.key = rule, key
-        self.text = constant.text[len(constant.lead) :] if constant.firm else constant.text  # layout before marks is theirs to find
         rules = sorted(filter(_is_plain, key.rules), key=lambda each: -each.constant.size)
-        marks = (constant.last, *(each.constant.core for each in rules))
+        marks = (rule.constant.last, *(each.constant.core for each in rules))
         self._ways = [Way(each, rules, marks) for each in rules]
         self._texts = [each.constant.text for each in rules]
         self._longest = len(self._texts[0])
         behind = "|".join(f"({re.escape(text)})" for text in self._texts)
-        self._whole = re.compile(f"{re.escape(self.text)}({_KEY})(?:{behind})")
-        self._begun = re.compile(f"{re.escape(self.text)}{_KEY}")
+        self._whole = re.compile(f"({_KEY})(?:{behind})")
 
-    def find(self, text: str, at: int) -> Crossed | Wait | None:
-        """Return what stands at a place; None where it is something else."""
-        found = self._whole.match(text, at)
+    def find(self, text: str, at: int, find_word: Callable[[str], str | None]) -> Crossed | Wait | None:
+        """Return what stands at a place, given what finds the words that a format repeats; None where it is something else."""
+        rule = self.rule.fill(find_word) if self.rule.constant.echoes else self.rule
+        if rule is None:
+            return None
+        constant = rule.constant
+        between = constant.text[len(constant.lead) :] if constant.firm else constant.text  # layout before marks is theirs to find
+        if not text.startswith(between, at):
+            return Wait(between[len(text) - at :], self.key) if between.startswith(text[at:]) else None
+        begin = at + len(between)
+        found = self._whole.match(text, begin)
         if found and not self._may_go_on(text, found.end(1)):
-            return Crossed(found[1], self._ways[(found.lastindex or 0) - 2], found.end())
-        if self.text.startswith(text[at : at + len(self.text)]):
-            missing = self.text[len(text) - at :] if len(text) - at < len(self.text) else ""
-            return Wait(missing, self.key) if missing else self._wait_for_key(text, at)
-        return None
+            return Crossed(found[1], self._ways[(found.lastindex or 0) - 2], found.end(), rule)
+        return self._wait_for_key(text, begin)
 
     def _may_go_on(self, text: str, at: int) -> bool:
         """Whether a longer text than what stands behind a key may yet come there."""
@@ -83,10 +87,10 @@ class Crossing:
         return size < self._longest and any(len(each) > size and text.startswith(each[:size], at) for each in self._texts)
 
     def _wait_for_key(self, text: str, at: int) -> Wait | None:
-        begun = self._begun.match(text, at)
-        if begun is None or begun.end() == len(text):
-            return Wait(short=self.key) if begun or len(text) - at == len(self.text) else None
-        missing = [each[len(text) - begun.end() :] for each in self._texts if each.startswith(text[begun.end() :])]
+        end = find_key(text, at)
+        if end == len(text):
+            return Wait(short=self.key)
+        missing = [each[len(text) - end :] for each in self._texts if each.startswith(text[end:])] if end > at else []
         return Wait(missing[0][: find_common_start(*missing)]) if missing else None
 
 
@@ -96,20 +100,66 @@ def make_crossings(spot: Spot, keys: Iterable[tuple[Rule, Spot]]) -> tuple[Cross
     found = []
     for rule, key in keys:
         constant = rule.constant
-        alone = sum(core.startswith(constant.core) for core in others) == 1
-        plain = _is_plain(rule) and not (constant.line or constant.is_run or spot.lined)
+        behind = (core[len(constant.core) :] for core in others if core.startswith(constant.core) and core != constant.core)
+        alone = others.count(constant.core) == 1 and not any(map(_WORD.match, behind))
+        plain = _is_plain(rule, echoes=True) and not (constant.line or constant.is_run or spot.lined)
         bare = constant.firm or constant.lead == ""
-        if plain and alone and bare and not key.units.first and any(map(_is_plain, key.rules)):
+        if plain and alone and bare and _has_words(key) and any(map(_is_plain, key.rules)):
             found.append(Crossing(rule, key))
     return tuple(found)
 
 
-def _is_plain(rule: Rule) -> bool:
-    """Whether a template writes a rule's text, with something to see in it that is always the same."""
+def _is_plain(rule: Rule, echoes: bool = False) -> bool:
+    """Whether a template writes a rule's text, with something to see in it that is always the same, but for words that it repeats
+    if there may be ``echoes``."""
     constant = rule.constant
-    odd = rule.recovery or rule.guard or rule.spelling or constant.echoes or len(constant.parts) > 1
+    odd = rule.recovery or rule.guard or rule.spelling or (constant.echoes and not echoes) or len(constant.parts) > 1
     return rule.kind in ("key", "value") and constant.core != "" and not (odd or rule.is_told or rule.targets[0].counted)
 
 
 def _suits(rule: Rule, types: tuple[str, ...]) -> bool:
     return any(fits(node.type, types) for node in rule.targets)
+
+
+class Inner:
+    """What a template writes at a place within a list or an object whose notation is the format's own: the rules that tell it to
+    the letter, in the order in which they are tried, each with what parts its key from a value where it leads to one."""
+
+    def __init__(self, steps: tuple[tuple[Rule, Crossing | None], ...]) -> None:
+        self.steps = steps
+
+
+def make_inner(spot: Spot, behind: Callable[[Rule], Spot]) -> Inner | None:
+    """Return what a template writes behind a value within a list or an object, or where these begin, given what finds the field
+    behind a rule; None where more tells it than the texts of the rules alone."""
+    shown = tuple(_list_shown(spot))
+    if spot.lined or shown != spot.rules[: len(shown)] or not all(map(_tells_alone, shown)):
+        return None
+    if spot.kind == "value" and spot.raw and any(rule.constant.text == "" for rule in shown):
+        return None
+    keys = [behind(rule) if rule.kind == "key" else None for rule in shown]
+    if not all(key is None or (_has_words(key) and all(map(_is_plain, _list_shown(key)))) for key in keys):
+        return None
+    return Inner(tuple((rule, Crossing(rule, key) if key else None) for rule, key in zip(shown, keys, strict=True)))
+
+
+def find_key(text: str, at: int) -> int:
+    """Return the place behind the word at a place."""
+    found = _WORD.match(text, at)
+    return found.end() if found else at
+
+
+def _list_shown(spot: Spot) -> list[Rule]:
+    return [rule for rule in spot.rules if not rule.recovery]
+
+
+def _has_words(key: Spot) -> bool:
+    """Whether a word that stands as a key is that key: no sign in it is written otherwise."""
+    return not any(map(_WORD.match, key.units.first))
+
+
+def _tells_alone(rule: Rule) -> bool:
+    constant = rule.constant
+    odd = rule.guard or rule.opens or rule.spelling or rule.is_told or rule.targets[0].counted
+    laid = constant.line or constant.is_run or constant.text[:1].isspace() or len(constant.parts) > 1
+    return not (odd or laid)

@@ -31,6 +31,11 @@ def has_echo(text: str) -> bool:
     return not text.isascii() and any(letter in text for letter in _LETTERS)
 
 
+def list_echoes(text: str) -> tuple[str, ...]:
+    """Return the kinds of the fields whose words are in a text."""
+    return tuple(kind for kind, letter in ECHOES.items() if letter in text)
+
+
 def cut_echo(text: str) -> str:
     """Return what of a text stands before the first of these words."""
     return text[: min((place for letter in _LETTERS if (place := text.find(letter)) >= 0), default=len(text))]

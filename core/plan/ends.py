@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from typing import Final
-from unicodedata import mirrored
 
 from ..format import Insides, Json, Node, Text, TurnGraph
-from ..format.cut import cut_common_end, cut_common_start
+from ..format.cut import cut_common_start
 from ..format.units import get_units
 from .constants import (
     DATA,
@@ -26,23 +25,18 @@ from .constants import (
     sort_longest,
 )
 from .echoes import begins, cut_to_echo, find_any, find_size, skip_echoes
+from .entries import DOUBLED, OTHER_SEPARATOR, UNENDED, Entries, ends_in_quote, ends_text, open_mark
 from .guards import Guard
 from .landmarks import END, FENCED, FIELDS, GAP, SHORT_FIELDS, is_delimited, is_quoted, list_tails, tells_end
 from .rules import Rule, make_closes, make_openings, make_rules
-from .thoughts import Thoughts
 
 MISSING: Final = "field of a call missing"
 _OPENING: Final = tuple("<[{")
 SHORT_END: Final = "end of a call missing"
 SHORT_SECTION: Final = "end of all calls missing"
 TRAILING: Final = "separator at the end"
-UNENDED: Final = "end of a value missing"
-DOUBLED: Final = "end of a value doubled"
 CUT_MARK: Final = "half of a mark"
-RELAID_ARGUMENT: Final = "layout between arguments"
-OTHER_SEPARATOR: Final = "other sign between arguments"
 _ENDS: Final = 4  # marks that end a turn, of which any two may stand behind each other
-_SEPARATORS: Final = (",", ";", "|", "&", "")
 _BOTH: tuple[Guard, Guard] = ("typed", "late")
 
 
@@ -66,25 +60,9 @@ class Marks:
         return any(begins(text, rest) for text in self.texts)
 
 
-def _ends_text(codec: Text, end: str) -> bool:
-    """Whether no text goes on behind what ends it: that is a mark, or would be written otherwise in a text."""
-    return is_firm(end) or get_units(codec).bars(end)
-
-
-def _ends_in_quote(codec: Text, end: str) -> bool:
-    """Whether a text ends with a single sign that no text has, as quotes are that are escaped otherwise than by doubling."""
-    sign = end.strip()
-    return len(sign) == 1 and not mirrored(sign) and get_units(codec).bars_doubled(sign)
-
-
-def _open(end: str) -> str:
-    """Return the mark that begins what another one ends; empty where none is told by a slash."""
-    return end.strip().replace("/", "", 1) if "/" in end else ""
-
-
 def list_nesting(node: Node, end: str) -> list[Rule]:
     """Return what tells that a text holds what its end closes: then that may be the text's own."""
-    opening = _open(end).rstrip(">]|")
+    opening = open_mark(end).rstrip(">]|")
     return make_rules([opening], node, DOUBLED, "sample") if is_firm(opening) else []
 
 
@@ -107,7 +85,7 @@ def _is_cut_at(text: str, place: int) -> bool:
     return text[place - 1 : place] == "\n" or (told and before[-1:] not in tuple("<[({"))  # within a mark none is cut off
 
 
-class Ends(Thoughts):
+class Ends(Entries):
     """Makes the rules for them."""
 
     def __init__(self, graph: TurnGraph) -> None:
@@ -277,10 +255,11 @@ class Ends(Thoughts):
         own, rest = self.ends[node.name], self._find_rest(node)
         lead = own[: len(own) - len(own.lstrip())] or "\n"  # without an end of its own a text ends with its line
         stops = {head.lstrip() for text in (self.turn_end, *self.stops) for head in cut_heads(text)}
-        rules = make_rules((lead + text for text in sorted(stops) if is_firm(text)), END, SHORT_END, "last")
+        told = (text for text in sorted(stops) if is_firm(text) or get_units(node.codec).bars(text))
+        rules = make_rules((lead + text for text in told), END, SHORT_END, "last")
         rules += make_openings((pair for pair in self.openers if is_firm(pair[0])), UNENDED, "typed")
         bare = own.rstrip()
-        rules += make_rules([bare] if _ends_text(node.codec, bare) else [], node, OTHER_SEPARATOR, "rest")
+        rules += make_rules([bare] if ends_text(node.codec, bare) else [], node, OTHER_SEPARATOR, "rest")
         if rest is None:
             return rules
         tails = cut_tails(rest) + cut_tails(rest + self.section_close)
@@ -296,10 +275,10 @@ class Ends(Thoughts):
         if named := cut_to_echo(own):
             told = (text for text in ends if not self.section_close.endswith(text))  # what ends the call is not left out, too
             rules += make_closes((f"{lead}{named}\n{text}" for text in told), UNENDED, "ending")
-        twice = f"{own}\n{own.lstrip()}\n" if _ends_text(node.codec, own) else ""  # else the first of two is the text's
+        twice = f"{own}\n{own.lstrip()}\n" if ends_text(node.codec, own) else ""  # else the first of two is the text's
         if twice:
             rules += make_closes((twice + text for text in ends), DOUBLED, "ending")
-        if _ends_in_quote(node.codec, own):
+        if ends_in_quote(node.codec, own):
             texts = (f"{2 * own.strip()}\n{text}" for text in starts if text not in ends)
             rules += make_closes(texts, DOUBLED, "ending", loose=True)
         rules += list_nesting(node, own) if twice else []
@@ -319,60 +298,11 @@ class Ends(Thoughts):
     def _list_halves(self, text: str) -> Iterator[str]:
         """Return the last marks of a text, where those before them are not what each mark of the format begins with, and what opens
         what it ends, which models write that forget the slash."""
-        yield from filter(None, (_open(text),))
+        yield from filter(None, (open_mark(text),))
         for half in cut_tails(text)[1:]:
             before = text.removesuffix(half).strip()
             if half[:1] in _OPENING and not any(before in opener for opener, _ in self.openers):
                 yield half
-
-    def _list_entry_ends(self, node: Node, lead: str, twice: str) -> Iterator[Rule]:
-        """Return the same where another field of the call follows a text; ``twice`` is what ends the text, doubled, if any."""
-        own = self.ends[node.name]
-        halves = [own[place:].lstrip() for place in find_cuts(own) if place > 0]
-        halves += [cut_to_echo(own), _open(own)]
-        for link in self.list_inner(node):
-            text, to = link.text[len(own) :].lstrip(), link.to
-            if is_quoted(node) and own.strip():  # other layout behind what ends the text
-                yield from make_rules([link.text], to, RELAID_ARGUMENT, "entry", loose=True)
-            if to.kind == "key":
-                texts = (half + text for half in halves if half)
-                yield from make_rules((lead + each for each in texts if is_marked(each)), to, UNENDED, "entry")
-            # A key is no chance behind a sign that is none of data, if that is a mark with what is behind the key.
-            around = (f"{text}key{behind.text}" for behind in self.leave(to)) if to.kind == "key" else ("",)
-            if is_firm(text) or (not DATA.issuperset(text) and all(map(is_firm, around))):
-                layout = link.text[len(own) : len(link.text) - len(text)]  # before the entry is none of the text
-                yield from make_rules(sorted({lead + text, layout + text}), to, UNENDED, "entry", laid=own[:1].isspace())
-                yield from make_rules([twice + text] if twice else [], to, DOUBLED)
-            elif isinstance(node.codec, Text) and _ends_in_quote(node.codec, own):
-                yield from make_rules([f"{2 * own.strip()}\n{text}"], to, DOUBLED, "entry", loose=True)
-
-    def _list_other_layouts(self, node: Node) -> list[Rule]:
-        """Return what leads to an argument where nothing but layout stands before it, and what ends the call behind a text that its
-        quote has ended, with other layout."""
-        told = is_delimited(node) or node.kind in SHORT_FIELDS
-        keys = [link.to for link in self.leave(node) if told and link.text.isspace() and link.to.kind == "key"]
-        rules = [rule for key in keys for rule in make_rules(["\n"], key, RELAID_ARGUMENT, "entry")]
-        close = self.closes[node.name] or ""
-        relaid = (is_quoted(node) and len(close.split()) > 1) or (told and has_rare_sign(close))
-        return rules + make_closes([close] if relaid else [], "layout behind arguments", "ending", loose=True)
-
-    def _bars_end(self, node: Node) -> bool:
-        """Whether a field is a value that cannot hold what ends it: no text, or one in which that would be written otherwise."""
-        return node.kind == "value" and (not isinstance(node.codec, Text) or _ends_text(node.codec, self.ends[node.name].rstrip()))
-
-    def _list_other_separators(self, nodes: tuple[Node, ...]) -> Iterator[Rule]:
-        """Return what leads from one of some values to another argument with other signs between them than the template writes,
-        none, or what stands before the first one."""
-        entries = [link for node in nodes for link in self.leave(node) if all(map(self._bars_end, nodes))]
-        for link in (entry for entry in entries if entry.to.kind == "key"):
-            own = self.ends[link.source.name].rstrip()
-            firsts = [first.text for first in self.list_links("name") if first.to == link.to]
-            behind = link.text[len(own) :]
-            opening = cut_common_end([behind, *firsts]).lstrip() if firsts else ""
-            others = (sign for sign in _SEPARATORS if sign != behind.removesuffix(opening).strip())
-            texts = {*filter(None, ("\n".join(filter(None, (own, sign, opening))) for sign in others))}
-            texts |= {f"{own}\n{first.strip()}" for first in firsts if first.strip() not in ("", behind.strip())}
-            yield from make_rules(sorted(texts), link.to, OTHER_SEPARATOR, "entry", loose=True)
 
     def _find_rest(self, node: Node) -> str | None:
         """Return what ends the call behind what ends a text; None where no mark ends the text."""

@@ -21,7 +21,8 @@ Guard = Literal[
     "over",  # what ends the turn stands right before
     "thought",  # reasoning stood in this turn
     "owed",  # of the end of the call before it a part was left out
-    "typed",  # behind it stands structure or the end, and before it a value that has ended or is no text where none is wanted
+    "typed",  # behind it stands structure or the end, and before it a value that has ended, no text where none is wanted, or one
+    # that would have it otherwise
     "followed",  # anything visible follows
     "structure",  # structure follows
     "ending",  # structure or the end of the output follows
@@ -42,6 +43,7 @@ Guard = Literal[
     "unfenced",  # it ends such code
     "late",  # the text would not end otherwise: structure or the end of the output follows
     "last",  # the text would not end otherwise: nothing more follows
+    "unquoted",  # the text would not end otherwise: an argument of this tool begins that was not given yet
 ]
 """What must hold for a rule that no render shows."""
 
@@ -53,4 +55,4 @@ GUESSED: frozenset[Guard] = SHAPES | {"rest"}
 OF_TOOLS: frozenset[Guard] = frozenset(("tool", "known", "again", "apart", "headless", "first"))
 NO_EXAMPLE: frozenset[Guard] = frozenset(("line", "apart", "headless"))
 """Those of what is no example, nor code."""
-LATE: frozenset[Guard] = frozenset(("late", "last"))
+LATE: frozenset[Guard] = frozenset(("late", "last", "unquoted"))

@@ -13,21 +13,21 @@ from functools import lru_cache
 from itertools import chain
 from typing import Final
 
-from ..format import Kind, Node, Text, TurnGraph
+from ..format import Node, Text, TurnGraph
 from ..format.cut import COUNTER
 from ..format.units import get_units
 from .constants import cut_heads, has_rare_sign, is_firm, is_marked, sort_longest
-from .crossings import Crossing, make_crossings
+from .crossings import Crossing, Inner, make_crossings, make_inner
 from .debris import find_debris
 from .echoes import drop_words, find_any
 from .ends import SHORT_END, SHORT_SECTION, TRAILING, Marks, list_nesting
-from .guards import SHAPES, Guard
+from .guards import Guard
 from .headers import find_headers
 from .landmarks import AFTER, END, FIELDS, GAP, OF_TURN, OVER, SHAPE, SHORT_FIELDS, START, TURN, UNSHOWN, Link, read_parts
 from .mistyped import find_mark
 from .openings import BEGINNING
 from .relaxed import STRAY_END, WRAPPED, Relaxations, list_near_answers
-from .rules import MISTYPED, Rule, make_closes, make_rules
+from .rules import MISTYPED, Rule, make_closes, make_rules, sort_rules
 from .spellings import list_bare_ends, list_spellings
 from .spots import Spot
 from .thoughts import OTHER_ENDS, RELAID, list_images
@@ -43,7 +43,6 @@ TOKEN_STARTS: Final = ("<|", "<｜")
 RESPELLED: Final = "marks in another spelling"
 STRAY: Final = "signs before the end of a call"
 
-_KINDS: tuple[Kind, ...] = ("id", "name", "key", "end", "arguments", "value", "reasoning", "content", "start")
 HEADER: Final = Node("header", "content")
 _WORD: Final = re.compile(r"[^\W\d_]{4}.*[^\w\s]|[^\w\s].*[^\W\d_]{4}", re.DOTALL)
 """A word with a sign before it or behind it."""
@@ -201,13 +200,19 @@ class Plan(Relaxations):
             spot.crossings = make_crossings(spot, ((rule, self.behind(rule, spot.graph, True)) for rule in rules))
         return spot.crossings
 
+    def get_inner(self, spot: Spot) -> Inner | None:
+        """Return what a template writes behind a value of a list or an object, or at their beginning."""
+        if spot.inner is None:
+            spot.inner = (make_inner(spot, lambda rule: self.behind(rule, spot.graph, True)),)
+        return spot.inner[0]
+
     def inside(self, name: str) -> Spot:
         """Return the beginning of the inside of a list or an object."""
         return self.spot(name, (self.inner_starts[name],))
 
     def _sort(self, rules: Iterable[Rule], calls: bool) -> tuple[Rule, ...]:
         """Return the rules that hold here: none that begins calls where nothing is one, no recoveries where none is wanted."""
-        return _sort_rules(rule for rule in rules if (calls or not rule.opens) and (self._recover or not rule.recovery))
+        return sort_rules(rule for rule in rules if (calls or not rule.opens) and (self._recover or not rule.recovery))
 
     def _make_rule(self, graph: str, link: Link) -> Rule:
         return Rule(link.parts, (link.to,), link.opens, laid=graph in self.laid or link.text in self.laid_texts)
@@ -291,7 +296,7 @@ class Plan(Relaxations):
     def _list_unnamed(rules: list[Rule]) -> list[Rule]:
         """Return rules that end a field without the word that comes again in its mark."""
         shown = [rule for rule in rules if rule.constant.echoes and not rule.recovery]
-        bare = ((rule, text) for rule in shown for text in sorted(drop_words(COUNTER.join(rule.parts))) if is_marked(text))
+        bare = ((rule, text) for rule in shown for text in sorted(drop_words(COUNTER.join(rule.parts))) if is_firm(text))
         return [replace(rule, parts=read_parts(text), recovery=MISTYPED) for rule, text in bare]
 
     def _list_trailing_inside(self, links: list[Link]) -> Iterator[Rule]:
@@ -369,30 +374,6 @@ def _list_relaid(rules: Iterable[Rule], marked: bool = False) -> list[Rule]:
     plain = [(rule, rule.constant.core) for rule in shown if rule.constant.core]
     told = [rule for rule, core in plain if marked or _WORD.search(core) or (rule.kind != "content" and has_rare_sign(core))]
     return [replace(rule, recovery=RELAID, guard="known" if rule.opens else "", loose=True) for rule in told]
-
-
-def _sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
-    """Merge rules that say the same, and put what render shows before recoveries, longer texts before shorter ones."""
-    merged: dict[tuple[object, ...], Rule] = {}
-    for rule in rules:
-        key = rule.parts, rule.kind, rule.opens, rule.closes, rule.guard, bool(rule.recovery), rule.spelling
-        known = merged.get(key)
-        if known is None:
-            merged[key] = rule
-        else:
-            targets = known.targets + tuple(node for node in rule.targets if node not in known.targets)
-            merged[key] = replace(known, targets=targets, cut=known.cut or rule.cut)
-    shown = {(rule.parts, rule.kind, rule.opens, rule.loose) for rule in merged.values() if not (rule.recovery or rule.guard)}
-    kept = [rule for rule in merged.values() if not rule.recovery or (rule.parts, rule.kind, rule.opens, rule.loose) not in shown]
-
-    def rank(rule: Rule) -> tuple[object, ...]:
-        plain = not rule.constant.core and rule.kind in ("content", "reasoning")  # text begins where nothing else does
-        guessed = rule.guard in SHAPES or rule.guard == "like"
-        empty = rule.kind == "end" and not rule.constant.text  # what ends the list or object around it tells more than a key
-        relaxed = bool(rule.recovery) and not (rule.loose and rule.guard == "entry")  # a key that may come tells more than an end
-        return plain, relaxed, guessed, not rule.spelling, -rule.constant.size, not empty, _KINDS.index(rule.kind)
-
-    return tuple(sorted(kept, key=rank))
 
 
 @lru_cache(maxsize=64)

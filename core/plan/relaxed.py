@@ -21,7 +21,8 @@ from ..recover.notation import SIGNS, Notation
 from ..schema import TYPES
 from .constants import BRACKETS, DATA, begins_apart, cut_first, find_cuts, is_marked, is_plain, is_word_in_signs, leave_out
 from .echoes import ECHOES, has_echo
-from .ends import MISSING, OTHER_SEPARATOR
+from .ends import MISSING
+from .entries import OTHER_SEPARATOR
 from .guards import Guard
 from .landmarks import (
     AFTER,
@@ -47,6 +48,7 @@ from .rules import MISTYPED, UNTYPED, Rule, make_closes, make_openings, make_rul
 
 CLOSED_TAG: Final = "tag closed otherwise"
 _NAMED_TAG: Final = re.compile(r"<([\w:.-]*)\Z")
+_SLASH: Final = re.compile(r"(\s*)/>")
 _OPEN_TAG: Final = re.compile(r"<(\w[\w:.-]*)(?=[\s\"'=][^<>]*\Z)")
 CLOSED_FIELD: Final = "value closed by its key"
 WRAPPED: Final = "mark of another format"
@@ -326,12 +328,14 @@ class Relaxations(Openings):
         leading = (*(text for text, _ in self.openers), *keys)
         found = {tag[1] for text in leading for tag in _OPEN_TAG.finditer(text)}
         tags = sorted(found.union(self._list_named_tags())) if "/>" in close else []
-        ways = [" />", *(f"></{tag}>" for tag in tags)]
-        yield from make_closes((close.replace("/>", way, 1) for way in ways if tags and way not in close), CLOSED_TAG)
-        yield from make_closes([close.replace("/>", ">", 1)] if tags else [], CLOSED_TAG, "ending")
+        ways = [" />", "/>", *(f"></{tag}>" for tag in tags)]
+        closes = (_SLASH.sub(way, close, count=1) for way in ways if tags)
+        yield from make_closes((text for text in closes if text != close), CLOSED_TAG)
+        bare = {_SLASH.sub(way, close, count=1) for way in (">", r"\1>")}
+        yield from make_closes(sorted(bare) if tags else [], CLOSED_TAG, "ending")
         for link in self.leave(node) if tags else ():
             if "/>" in link.text and (link.opens or not link.leaves):
-                texts = (link.text.replace("/>", way, 1) for way in ways if way not in link.text)
+                texts = (text for text in (_SLASH.sub(way, link.text, count=1) for way in ways) if text != link.text)
                 guard: Guard = "known" if link.opens else "entry" if link.to.kind == "key" else ""
                 yield from make_rules(texts, link.to, CLOSED_TAG, guard, opens=link.opens)
 

@@ -11,7 +11,7 @@ from ..format import Choice, Insides, Json, Kind, Node
 from ..format.units import NO, get_units
 from .constants import Constant, begins_apart, get_constant, is_firm, is_marked
 from .echoes import fill_echoes
-from .guards import Guard
+from .guards import SHAPES, Guard
 from .landmarks import GAP, UNSHOWN, read_parts
 from .mistyped import find_mark, rewrite_marks
 from .scalars import BEGINNINGS, fits
@@ -21,6 +21,8 @@ _LONG: Final = 8  # so long is a line that is known though it is mistyped
 _LETTERS: Final = 4  # so many has a mark at the end of an answer
 MISTYPED: Final = "mark mistyped"
 UNTYPED: Final = "type missing"
+
+_KINDS: Final[tuple[Kind, ...]] = ("id", "name", "key", "end", "arguments", "value", "reasoning", "content", "start")
 
 _Asked = TypeVar("_Asked")
 _Found = TypeVar("_Found")
@@ -94,8 +96,12 @@ class Rule:
 
     def fill(self, find: Callable[[str], str | None]) -> Rule | None:
         """Return the same rule with the words that it repeats, found by the kind of their field; None where one is not known."""
+        words = [find(kind) or "" for kind in self.constant.echoes]
+        made = self._made.get(("filled", *words))
+        if made is not None or not all(words):
+            return made
         parts = tuple(part for each in self.parts if (part := fill_echoes(each, find)) is not None)
-        return self._make("filled", *parts, parts=parts) if len(parts) == len(self.parts) else None
+        return self._make("filled", *words, parts=parts) if len(parts) == len(self.parts) else None
 
     def mistype(self) -> Rule:
         """Return the same rule for what is like its text, which is long enough to tell what it is, also amid a line."""
@@ -196,3 +202,27 @@ def make_openings(
 def make_closes(texts: Iterable[str], recovery: str, guard: Guard = "", loose: bool = False) -> list[Rule]:
     """Return rules by which texts end a call."""
     return make_rules(texts, GAP, recovery, guard, closes=True, loose=loose)
+
+
+def sort_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+    """Merge rules that say the same, and put what render shows before recoveries, longer texts before shorter ones."""
+    merged: dict[tuple[object, ...], Rule] = {}
+    for rule in rules:
+        key = rule.parts, rule.kind, rule.opens, rule.closes, rule.guard, bool(rule.recovery), rule.spelling
+        known = merged.get(key)
+        if known is None:
+            merged[key] = rule
+        else:
+            targets = known.targets + tuple(node for node in rule.targets if node not in known.targets)
+            merged[key] = replace(known, targets=targets, cut=known.cut or rule.cut)
+    shown = {(rule.parts, rule.kind, rule.opens, rule.loose) for rule in merged.values() if not (rule.recovery or rule.guard)}
+    kept = [rule for rule in merged.values() if not rule.recovery or (rule.parts, rule.kind, rule.opens, rule.loose) not in shown]
+
+    def rank(rule: Rule) -> tuple[object, ...]:
+        plain = not rule.constant.core and rule.kind in ("content", "reasoning")  # text begins where nothing else does
+        guessed = rule.guard in SHAPES or rule.guard == "like"
+        empty = rule.kind == "end" and not rule.constant.text  # what ends the list or object around it tells more than a key
+        relaxed = bool(rule.recovery) and not (rule.loose and rule.guard == "entry")  # a key that may come tells more than an end
+        return plain, relaxed, guessed, not rule.spelling, -rule.constant.size, not empty, _KINDS.index(rule.kind)
+
+    return tuple(sorted(kept, key=rank))

@@ -24,6 +24,7 @@ _DEPTH = 128  # brackets within each other
 
 COMMENT = re.compile(r"//[^\n]*(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*\*/")
 _BLANK = re.compile(rf"(?:\s+|{COMMENT.pattern})*")
+_WITH_ZEROS = re.compile(r"0\d+\Z")
 _PLAIN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])", re.ASCII)
 _LOOSE = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])", re.ASCII)
 _WORD = re.compile(r"[^\W\d]\w*")
@@ -188,7 +189,10 @@ class _Reader:
         if found is None or not (number or found[0] in LITERALS):
             raise _BrokenError
         plain = not number or _PLAIN.match(found[0])
-        self.out.append(LITERALS.get(found[0], found[0]) if plain else _write_number(found[0]))
+        if self._open and _WITH_ZEROS.match(found[0]):
+            self.out.append(encode_basestring(found[0]))  # as telephone numbers are; a schema that wants a number makes it one
+        else:
+            self.out.append(LITERALS.get(found[0], found[0]) if plain else _write_number(found[0]))
         self.at = found.end()
 
     def _read_container(self, sign: str, depth: int) -> None:
