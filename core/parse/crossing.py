@@ -48,8 +48,7 @@ class Crossings(Drafts):
 
     def _cross_inside(self, spot: Spot, at: int, left: int) -> Landing | Wait | None:
         """The same within lists and objects, so many of which were ``left`` on the way to the place."""
-        inner = self.plan.get_inner(spot)
-        for shown, crossing in inner.steps if inner else ():
+        for shown, crossing in self.plan.list_inside(spot):
             landing: Landing | Wait | None
             if crossing is not None:
                 found = crossing.find(self.buffer, at, self._find_word)

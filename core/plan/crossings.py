@@ -87,11 +87,17 @@ class Crossing:
         return size < self._longest and any(len(each) > size and text.startswith(each[:size], at) for each in self._texts)
 
     def _wait_for_key(self, text: str, at: int) -> Wait | None:
-        end = find_key(text, at)
+        word = _WORD.match(text, at)
+        end = word.end() if word else at
         if end == len(text):
             return Wait(short=self.key)
         missing = [each[len(text) - end :] for each in self._texts if each.startswith(text[end:])] if end > at else []
         return Wait(missing[0][: find_common_start(*missing)]) if missing else None
+
+
+Inside = tuple[tuple[Rule, Crossing | None], ...]
+"""What a template writes at a place within a list or an object in a notation of the format's own: rules, in the order in which they
+are tried, each with what parts its key from a value where it leads to one."""
 
 
 def make_crossings(spot: Spot, keys: Iterable[tuple[Rule, Spot]]) -> tuple[Crossing, ...]:
@@ -121,32 +127,18 @@ def _suits(rule: Rule, types: tuple[str, ...]) -> bool:
     return any(fits(node.type, types) for node in rule.targets)
 
 
-class Inner:
-    """What a template writes at a place within a list or an object whose notation is the format's own: the rules that tell it to
-    the letter, in the order in which they are tried, each with what parts its key from a value where it leads to one."""
-
-    def __init__(self, steps: tuple[tuple[Rule, Crossing | None], ...]) -> None:
-        self.steps = steps
-
-
-def make_inner(spot: Spot, behind: Callable[[Rule], Spot]) -> Inner | None:
+def list_inside(spot: Spot, behind: Callable[[Rule], Spot]) -> Inside:
     """Return what a template writes behind a value within a list or an object, or where these begin, given what finds the field
-    behind a rule; None where more tells it than the texts of the rules alone."""
+    behind a rule: nothing where more tells it than the texts of the rules alone."""
     shown = tuple(_list_shown(spot))
     if spot.lined or shown != spot.rules[: len(shown)] or not all(map(_tells_alone, shown)):
-        return None
+        return ()
     if spot.kind == "value" and spot.raw and any(rule.constant.text == "" for rule in shown):
-        return None
+        return ()
     keys = [behind(rule) if rule.kind == "key" else None for rule in shown]
     if not all(key is None or (_has_words(key) and all(map(_is_plain, _list_shown(key)))) for key in keys):
-        return None
-    return Inner(tuple((rule, Crossing(rule, key) if key else None) for rule, key in zip(shown, keys, strict=True)))
-
-
-def find_key(text: str, at: int) -> int:
-    """Return the place behind the word at a place."""
-    found = _WORD.match(text, at)
-    return found.end() if found else at
+        return ()
+    return tuple((rule, Crossing(rule, key) if key else None) for rule, key in zip(shown, keys, strict=True))
 
 
 def _list_shown(spot: Spot) -> list[Rule]:
@@ -159,6 +151,7 @@ def _has_words(key: Spot) -> bool:
 
 
 def _tells_alone(rule: Rule) -> bool:
+    """Whether a template writes the text of a rule, which may be none, and nothing but that tells it."""
     constant = rule.constant
     odd = rule.guard or rule.opens or rule.spelling or rule.is_told or rule.targets[0].counted
     laid = constant.line or constant.is_run or constant.text[:1].isspace() or len(constant.parts) > 1
