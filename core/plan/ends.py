@@ -255,7 +255,9 @@ class Ends(Entries):
         own, rest = self.ends[node.name], self._find_rest(node)
         lead = own[: len(own) - len(own.lstrip())] or "\n"  # without an end of its own a text ends with its line
         stops = {head.lstrip() for text in (self.turn_end, *self.stops) for head in cut_heads(text)}
-        told = (text for text in sorted(stops) if is_firm(text) or get_units(node.codec).bars(text))
+        units, shown = get_units(node.codec), [link.text.lstrip() for link in self.leave(node)]
+        barred = {text for text in stops if units.bars(text) and not any(other.startswith(text) for other in shown)}
+        told = (text for text in sorted(stops) if is_firm(text) or text in barred)
         rules = make_rules((lead + text for text in told), END, SHORT_END, "last")
         rules += make_openings((pair for pair in self.openers if is_firm(pair[0])), UNENDED, "typed")
         bare = own.rstrip()
