@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from streams import analyze, get_calls, make_tool, read_all_ways
+from templates import count_work
 
 TOOLS = [make_tool("route", start="string", goal="string", days="integer", fast="boolean")]
 FRAME = (
@@ -100,3 +101,13 @@ def test_a_number_that_zeros_begin_keeps_them_where_a_text_is_wanted() -> None:
     template = FRAME % '<do>{{ {"name": c.function.name, "arguments": c.function.arguments} | tojson }}</do>'
     found = read(template, '\n<do>{"name": "route", "arguments": {"start": 0047, "days": 007}}</do><<over>>')
     assert get_calls(found) == [("route", {"start": "0047", "days": 7})]
+
+
+@pytest.mark.parametrize(("template", "call"), [(CALLED, "\n[do] route(start='%s') [/do]"), (MARKED, "\n[do] route{start:<|q|>%s<|q|>} [/do]")])
+@pytest.mark.parametrize("flood", ["x, goal y, ", "x, goal=y, ", "x, goal:y,goal:y, ", "x, go, "])
+def test_names_of_arguments_in_a_text_cost_what_its_length_costs(template: str, call: str, flood: str) -> None:
+    form = analyze(template)
+    counts = []
+    for size in (100, 100, 300):  # the first time, what is made once counts, too
+        counts.append(count_work(form, "<<assistant>>\n", call % (flood * size), 8, TOOLS, "repair")[-1])
+    assert counts[2] <= 3.3 * counts[1] + 2000

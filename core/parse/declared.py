@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,6 +12,7 @@ from .landing import Landing
 from .standing import Standing
 
 _LONGEST_PLACE: Final = 6  # digits
+_WORD: Final = re.compile(r"[\w.-]{1,64}")
 
 
 class Declared(Standing):
@@ -23,6 +25,16 @@ class Declared(Standing):
             return False
         first, *within = self._split_path(key, call.name)
         return first in self._list_declared(call.name) and (bool(within) or first not in call.given)
+
+    def _may_name(self, at: int) -> bool:
+        """Whether an argument that was not given yet may be named at a place: told by its first word alone, as texts have many."""
+        call, found = self.writer.call, _WORD.match(self.buffer, at)
+        if call is None or self.frames:
+            return False
+        word, told = (found[0], found.end() < len(self.buffer)) if found else ("", at < len(self.buffer))
+        if told and not (found and self._list_odd(call.name)):
+            return self._is_new(word)
+        return any(key.startswith(word) for key in self._list_declared(call.name))
 
     def _find_begun(self) -> Begun | None:
         """Return what is known of the call that is open, if its arguments are being read, one by one."""

@@ -57,7 +57,7 @@ class Crossing:
     """What parts two values: the rule that ends one and leads to the field of a key, and the ways on from there."""
 
     def __init__(self, rule: Rule, key: Spot) -> None:
-        self.rule, self.key = rule, key
+        self.rule, self.key, self._text = rule, key, _strip_lead(rule)
         rules = sorted(filter(_is_plain, key.rules), key=lambda each: -each.constant.size)
         marks = (rule.constant.last, *(each.constant.core for each in rules))
         self._ways = [Way(each, rules, marks) for each in rules]
@@ -68,11 +68,12 @@ class Crossing:
 
     def find(self, text: str, at: int, find_word: Callable[[str], str | None]) -> Crossed | Wait | None:
         """Return what stands at a place, given what finds the words that a format repeats; None where it is something else."""
-        rule = self.rule.fill(find_word) if self.rule.constant.echoes else self.rule
-        if rule is None:
-            return None
-        constant = rule.constant
-        between = constant.text[len(constant.lead) :] if constant.firm else constant.text  # layout before marks is theirs to find
+        rule, between = self.rule, self._text
+        if rule.constant.echoes:
+            filled = rule.fill(find_word)
+            if filled is None:
+                return None
+            rule, between = filled, _strip_lead(filled)
         if not text.startswith(between, at):
             return Wait(between[len(text) - at :], self.key) if between.startswith(text[at:]) else None
         begin = at + len(between)
@@ -113,6 +114,12 @@ def make_crossings(spot: Spot, keys: Iterable[tuple[Rule, Spot]]) -> tuple[Cross
         if plain and alone and bare and _has_words(key) and any(map(_is_plain, key.rules)):
             found.append(Crossing(rule, key))
     return tuple(found)
+
+
+def _strip_lead(rule: Rule) -> str:
+    """Return the text of a rule without the layout before its mark, which is that mark's to find."""
+    constant = rule.constant
+    return constant.text[len(constant.lead) :] if constant.firm else constant.text
 
 
 def _is_plain(rule: Rule, echoes: bool = False) -> bool:
