@@ -80,7 +80,7 @@ def test_work_is_linear(shape: str) -> None:
     form, prompt = get_format(shape), write_prompt(shape) + write_lead(shape)[0] * (not SAMPLES[shape].headed)
     for short, long in zip(list_long_texts(shape, 200), list_long_texts(shape, 600), strict=True):
         for text in (short, long):
-            form.parser(TOOLS, prompt).feed(text)  # so that what is made once does not count
+            form.parse(text, tools=TOOLS, prompt=prompt)  # so that what is made once does not count
         counts = count_work(form, prompt, long, 8)[:-1]
         first, second = counts[len(counts) // 3], counts[len(counts) * 2 // 3]
         assert counts[-1] - second <= 1.15 * (second - first) + 2 * len(long), long[:60]  # what was held is read once more
@@ -92,7 +92,7 @@ def test_work_does_not_grow_faster_where_little_is_held(shape: str) -> None:
     """No bound is reached here that would stop what tries each call of a flood in two ways."""
     form, prompt = get_format(shape), write_prompt(shape)
     for short, long in zip(list_long_texts(shape, 6), list_long_texts(shape, 12), strict=True):
-        form.parser(TOOLS, prompt).feed(long)  # so that what is made once does not count
+        form.parse(long, tools=TOOLS, prompt=prompt)  # so that what is made once does not count
         assert count_work(form, prompt, long, len(long))[-1] <= 4 * count_work(form, prompt, short, len(short))[-1] + 2000, long[:60]
 
 

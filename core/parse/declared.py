@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from ..plan.spots import WAIT, Wait
 from ..recover.notation import Begun
 from ..schema import UNKNOWN, Schema
 from .landing import Landing
@@ -26,15 +27,17 @@ class Declared(Standing):
         first, *within = self._split_path(key, call.name)
         return first in self._list_declared(call.name) and (bool(within) or first not in call.given)
 
-    def _may_name(self, at: int) -> bool:
-        """Whether an argument that was not given yet may be named at a place: told by its first word alone, as texts have many."""
+    def _may_name(self, at: int, final: bool) -> bool | Wait:
+        """Whether an argument that was not given yet may be named at a place, told by its first word alone, as texts have many; or
+        more is needed to tell."""
         call, found = self.writer.call, _WORD.match(self.buffer, at)
         if call is None or self.frames:
             return False
         word, told = (found[0], found.end() < len(self.buffer)) if found else ("", at < len(self.buffer))
         if told and not (found and self._list_odd(call.name)):
             return self._is_new(word)
-        return any(key.startswith(word) for key in self._list_declared(call.name))
+        begun = any(key.startswith(word) for key in self._list_declared(call.name))
+        return (told or final or WAIT) if begun else False
 
     def _find_begun(self) -> Begun | None:
         """Return what is known of the call that is open, if its arguments are being read, one by one."""

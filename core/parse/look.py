@@ -141,8 +141,9 @@ class Lookahead(Surroundings):
             return self._try_pop(rule, end, final)
         if rule.guard == "rest":
             return self._look_for_rest_behind(rule, end, final)
-        if rule.guard == "unquoted" and not self._may_name(end):
-            return None
+        named = rule.guard != "unquoted" or self._may_name(end, final)
+        if named is not True:
+            return named or None
         if rule.guard in ("entry", "unquoted"):
             return self._check_entry(self._land(rule, end, trail, final, spot.graph), final)
         if rule.guard == "again":

@@ -95,7 +95,7 @@ class TextReader(Crossings):
                 landing = Landing(at, self.plan.spot(TURN, (AFTER,), self.may_call), INTERRUPTED)
             if landing and self.doubt >= 0 and self._calls_between(self.doubt, at):
                 return self._end_late(final)
-            if self.doubt >= 0 and self._lacks_quote(landing, at):
+            if self.doubt >= 0 and escape <= at and self._lacks_quote(landing, at):
                 return self._end_late(final)
             if landing:
                 self._leave_text(landing, at)
@@ -255,9 +255,9 @@ class TextReader(Crossings):
         start = constant.take_lead(self.buffer, self.at, at) if constant.firm and not led else at
         if landing.rule.recovery and not landing.rule.is_shown and self.buffer.startswith(" ", start):
             start = at  # a blank waits for no recovery: where the output comes in pieces it has been handed on
-        blank = self._find_blank(start)
-        if self.spot.kind == "value" and landing.rule.recovery == UNENDED and self.spot.units.bars(self.buffer[blank:start]):
-            start = blank  # layout that would be written otherwise in the text
+        if self.spot.kind == "value" and landing.rule.recovery == UNENDED:
+            blank = self._find_blank(start)
+            start = blank if self.spot.units.bars(self.buffer[blank:start]) else start  # as a text would have it otherwise
         self._end_text(start)
         self._apply(landing, start)
 

@@ -138,18 +138,29 @@ def list_inside(spot: Spot, behind: Callable[[Rule], Spot]) -> Inside:
     """Return what a template writes behind a value within a list or an object, or where these begin, given what finds the field
     behind a rule: nothing where more tells it than the texts of the rules alone."""
     shown = tuple(_list_shown(spot))
-    if spot.lined or shown != spot.rules[: len(shown)] or not all(map(_tells_alone, shown)):
+    if spot.lined or shown != spot.rules[: len(shown)] or not (all(map(_tells_alone, shown)) and _differ_in_more(shown)):
         return ()
     if spot.kind == "value" and spot.raw and any(rule.constant.text == "" for rule in shown):
         return ()
     keys = [behind(rule) if rule.kind == "key" else None for rule in shown]
-    if not all(key is None or (_has_words(key) and all(map(_is_plain, _list_shown(key)))) for key in keys):
+    if not all(key is None or _leads_plainly(key) for key in keys):
         return ()
     return tuple((rule, Crossing(rule, key) if key else None) for rule, key in zip(shown, keys, strict=True))
 
 
 def _list_shown(spot: Spot) -> list[Rule]:
     return [rule for rule in spot.rules if not rule.recovery]
+
+
+def _leads_plainly(key: Spot) -> bool:
+    shown = _list_shown(key)
+    return _has_words(key) and all(map(_is_plain, shown)) and _differ_in_more(shown)
+
+
+def _differ_in_more(rules: Iterable[Rule]) -> bool:
+    """Whether the texts of some rules differ in more than their layout, which models write otherwise."""
+    texts = {rule.constant.text for rule in rules}
+    return len({text.strip() for text in texts}) == len(texts)
 
 
 def _has_words(key: Spot) -> bool:
