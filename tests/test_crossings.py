@@ -69,7 +69,7 @@ def test_nothing_is_read_otherwise(name: str) -> None:
         found = read(form, pieces, [TOOL], None, policy)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Plan, "list_crossings", lambda plan, spot: ())
-            patch.setattr(Plan, "list_inside", lambda plan, spot: ())
+            patch.setattr(Plan, "list_inner_crossings", lambda plan, spot: ())
             assert read(form, pieces, [TOOL], None, policy)[:5] == found[:5], "".join(pieces)
 
     check()
@@ -114,5 +114,5 @@ def test_lists_and_objects_cost_half(shape: str, monkeypatch: pytest.MonkeyPatch
     count = partial(count_work, form, write_prompt(shape), text, 4, [tool])
     count()  # so that what is made once does not count
     quick = count()[-1]
-    monkeypatch.setattr(Plan, "list_inside", lambda plan, spot: ())
+    monkeypatch.setattr(Plan, "list_inner_crossings", lambda plan, spot: ())
     assert quick < 0.6 * count()[-1]

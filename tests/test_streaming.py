@@ -81,7 +81,7 @@ def test_work_is_linear(shape: str) -> None:
     for short, long in zip(list_long_texts(shape, 200), list_long_texts(shape, 600), strict=True):
         for text in (short, long):
             form.parse(text, tools=TOOLS, prompt=prompt)  # so that what is made once does not count
-        counts = count_work(form, prompt, long, 8)[:-1]
+        counts = count_work(form, prompt, long, 4)[:-1]
         first, second = counts[len(counts) // 3], counts[len(counts) * 2 // 3]
         assert counts[-1] - second <= 1.15 * (second - first) + 2 * len(long), long[:60]  # what was held is read once more
         assert count_work(form, prompt, long, len(long))[-1] <= 3.3 * count_work(form, prompt, short, len(short))[-1] + 2000, long[:60]

@@ -16,13 +16,14 @@ from .writer import Call
 class Crossings(Drafts):
     """Looks for what parts two values before anything else is asked of a place."""
 
-    def _find_crossing(self, at: int, final: bool) -> Landing | Wait | None:
+    def _find_crossing(self, at: int, final: bool, spot: Spot | None = None) -> Landing | Wait | None:
         """Return where one lands before the next value, if what parts it from the one that is being read, or was, stands at a
-        place to the letter, with a parameter that has not come; or that more of it may; None where other looks have to tell."""
-        call = self.writer.call
+        place to the letter, with a parameter that has not come; or that more of it may; None where other looks have to tell.
+        It is told by the spot in which the parser stands, unless another one is given."""
+        spot, call = spot or self.spot, self.writer.call
         if final or call is None or call.name is None:
             return None
-        return self._cross_inside(self.spot, at, 0) if self.frames else self._cross_arguments(call, self.spot, at)
+        return self._cross_inside(spot, at, 0) if self.frames else self._cross_arguments(call, spot, at)
 
     def _cross_arguments(self, call: Call, spot: Spot, at: int) -> Landing | Wait | None:
         """The same between two arguments, the first of which was read in a spot."""
@@ -48,13 +49,13 @@ class Crossings(Drafts):
 
     def _cross_inside(self, spot: Spot, at: int, left: int) -> Landing | Wait | None:
         """The same within lists and objects, so many of which were ``left`` on the way to the place."""
-        for shown, crossing in self.plan.list_inside(spot):
+        for shown, crossing in self.plan.list_inner_crossings(spot):
             landing: Landing | Wait | None
             if crossing is not None:
                 found = crossing.find(self.buffer, at, self._find_word)
                 landing = self._land_at_value(spot, found) if isinstance(found, Crossed) else found
             else:
-                rule = shown.fill(self._find_word) if shown.constant.echoes else shown
+                rule = shown.fill(self._find_word)
                 landing = self._cross_by(spot, rule, at, left) if rule else None
             if landing is not None:
                 return landing
@@ -83,9 +84,7 @@ class Crossings(Drafts):
             assert self.writer.call
             landing = self._cross_arguments(self.writer.call, frame.spot, end)
         self._key = before
-        if landing is None or isinstance(landing, Wait):
-            return landing
-        return Landing(landing.end, landing.spot, landing.rule, "", landing.steps, landing.pops + 1, landing.behind, rule)
+        return landing.leave(rule) if isinstance(landing, Landing) else landing
 
     def _land_at_value(self, spot: Spot, found: Crossed) -> Landing | Wait | None:
         behind = self.plan.behind(found.way.rule, spot.graph, self.may_call)

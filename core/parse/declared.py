@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Final
 
+from ..plan.crossings import WORD
 from ..plan.spots import WAIT, Wait
 from ..recover.notation import Begun
 from ..schema import UNKNOWN, Schema
@@ -13,7 +13,6 @@ from .landing import Landing
 from .standing import Standing
 
 _LONGEST_PLACE: Final = 6  # digits
-_WORD: Final = re.compile(r"[\w.-]{1,64}")
 
 
 class Declared(Standing):
@@ -30,11 +29,12 @@ class Declared(Standing):
     def _may_name(self, at: int, final: bool) -> bool | Wait:
         """Whether an argument that was not given yet may be named at a place, told by its first word alone, as texts have many; or
         more is needed to tell."""
-        call, found = self.writer.call, _WORD.match(self.buffer, at)
+        call, found = self.writer.call, WORD.match(self.buffer, at)
         if call is None or self.frames:
             return False
-        word, told = (found[0], found.end() < len(self.buffer)) if found else ("", at < len(self.buffer))
-        if told and not (found and self._list_odd(call.name)):
+        word = found[0] if found else ""
+        told = at + len(word) < len(self.buffer)
+        if told and not (word and self._list_odd(call.name)):
             return self._is_new(word)
         begun = any(key.startswith(word) for key in self._list_declared(call.name))
         return (told or final or WAIT) if begun else False

@@ -67,6 +67,10 @@ class Landing:
         steps = self.steps if steps is None else steps
         return Landing(end, self.spot, rule or self.rule, trail, steps, self.pops, self.behind, self.closer)
 
+    def leave(self, closer: Rule) -> Landing:
+        """Return the same behind one list or object more, which a rule ends."""
+        return Landing(self.end, self.spot, self.rule, self.trail, self.steps, self.pops + 1, self.behind, closer)
+
     @property
     def calls(self) -> bool:
         """Whether it begins a call."""

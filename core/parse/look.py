@@ -81,8 +81,7 @@ class Lookahead(Surroundings):
         def find(kind: str) -> str | None:
             return (here.find(kind) if here else None) or self._find_word(kind)
 
-        filled = (rule.fill(find) if rule.constant.echoes else rule for rule in rules)
-        return [rule for rule in filled if rule]
+        return [filled for rule in rules if (filled := rule.fill(find))]
 
     def _find_best(self, at: int, final: bool, spot: Spot | None = None) -> Landing | Wait | None:
         """Return where the best rule leads from a place, or from behind the white space there; None, or that more is needed.
@@ -141,8 +140,7 @@ class Lookahead(Surroundings):
             return self._try_pop(rule, end, final)
         if rule.guard == "rest":
             return self._look_for_rest_behind(rule, end, final)
-        named = rule.guard != "unquoted" or self._may_name(end, final)
-        if named is not True:
+        if rule.guard == "unquoted" and (named := self._may_name(end, final)) is not True:
             return named or None
         if rule.guard in ("entry", "unquoted"):
             return self._check_entry(self._land(rule, end, trail, final, spot.graph), final)
@@ -210,10 +208,7 @@ class Lookahead(Surroundings):
         self.frames.append(frame)
         self._pops -= 1
         self._key = key
-        if landing is None or isinstance(landing, Wait):
-            return landing
-        left = landing.pops + 1
-        return Landing(landing.end, landing.spot, landing.rule, landing.trail, landing.steps, left, landing.behind, rule)
+        return landing.leave(rule) if isinstance(landing, Landing) else landing
 
     def _end_in_brackets(self, at: int, final: bool) -> Landing | Wait | None:
         """Return where the call ends though brackets are open, by a mark, or as the next call or the end of the turn follows."""

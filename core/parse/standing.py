@@ -210,7 +210,7 @@ class Standing:
         if rule.guard == "over":
             return self._is_fresh(at) and any(self.buffer.endswith(stop.rstrip(), 0, self.at) for stop in self.plan.stops)
         if rule.guard == "typed":
-            if spot is self.spot and spot.texts and spot.units.bars("".join(rule.constant.core.split())):
+            if spot is self.spot and spot.texts and self._is_barred(rule):
                 return True
             if spot is not self.spot or at - self.at > SHORT:
                 return False
@@ -242,7 +242,11 @@ class Standing:
             return False
         if self.spot.parts_lines and "\n" in self.buffer[max(0, at - 1) : at + 1]:
             return False
-        return not self.spot.units.bars("".join(rule.constant.core.split()))
+        return not self._is_barred(rule)
+
+    def _is_barred(self, rule: Rule) -> bool:
+        """Whether the text that is being read would have the text of a rule, whatever its layout, otherwise."""
+        return self.spot.units.bars("".join(rule.constant.core.split()))
 
     def _match(self, rule: Rule, at: int, final: bool, spot: Spot) -> tuple[int, str]:
         """Match the text of a rule at a place; returns the place behind it (or NO, MORE), and the layout that may follow."""

@@ -93,9 +93,8 @@ class TextReader(Crossings):
             interrupts = self.spot.kind == "reasoning" and self.policy.interrupts != "call"
             if landing is None and interrupts and self.buffer.startswith(tuple(self.plan.opening_marks), at):
                 landing = Landing(at, self.plan.spot(TURN, (AFTER,), self.may_call), INTERRUPTED)
-            if landing and self.doubt >= 0 and self._calls_between(self.doubt, at):
-                return self._end_late(final)
-            if self.doubt >= 0 and escape <= at and self._lacks_quote(landing, at):
+            called = landing is not None and self.doubt >= 0 and self._calls_between(self.doubt, at)
+            if called or (self.doubt >= 0 and escape <= at and self._lacks_quote(landing, at)):
                 return self._end_late(final)
             if landing:
                 self._leave_text(landing, at)
@@ -294,11 +293,13 @@ class TextReader(Crossings):
         """Whether the quote of a text is missing before an argument that may begin in it: what ends it at a place lacks one, or a
         quote stands there that does not end it and is no part of it."""
         quote = self.plan.get_end(self.spot.nodes[0]).strip()
-        if (landing.rule.recovery != UNENDED) if landing else not (quote and self.buffer.startswith(quote, at)):
+        opens = landing is None and quote != "" and self.buffer.startswith(quote, at)
+        if not (opens or (landing and landing.rule.recovery == UNENDED)):
             return False
         found = self._find_last_end(self.doubt)
-        told = landing is not None or self.spot.units.bars(quote) or (found is not None and found[0].end == at + len(quote))
-        return told and found is not None and found[0].rule.guard == "unquoted"
+        if found is None or found[0].rule.guard != "unquoted":
+            return False
+        return not opens or self.spot.units.bars(quote) or found[0].end == at + len(quote)
 
     def _await(self, wait: Wait) -> None:
         """Note what may come next without anything being decided by it."""

@@ -74,7 +74,7 @@ class ValueReader(JsonReader):
         for node in sorted(insides, key=lambda node: node.type, reverse=True):
             self.frames.append(self._make_frame(node))
             inside = self._get_inside(node)
-            landing = (None if final else self._cross_inside(inside, self.at, 0)) or self._find_best(self.at, final, inside)
+            landing = self._find_crossing(self.at, final, inside) or self._find_best(self.at, final, inside)
             self.frames.pop()
             if isinstance(landing, Wait):
                 return landing

@@ -17,7 +17,8 @@ from .scalars import fits
 from .spots import Spot, Wait
 
 _KEY: Final = r"[\w.-]{1,64}"
-_WORD: Final = re.compile(_KEY)
+WORD: Final = re.compile(_KEY)
+"""A key that is one word."""
 ASSIGNING: Final = frozenset(":=,;|>")
 """Signs that stand between keys and values and begin no value."""
 
@@ -68,12 +69,10 @@ class Crossing:
 
     def find(self, text: str, at: int, find_word: Callable[[str], str | None]) -> Crossed | Wait | None:
         """Return what stands at a place, given what finds the words that a format repeats; None where it is something else."""
-        rule, between = self.rule, self._text
-        if rule.constant.echoes:
-            filled = rule.fill(find_word)
-            if filled is None:
-                return None
-            rule, between = filled, _strip_lead(filled)
+        rule = self.rule.fill(find_word)
+        if rule is None:
+            return None
+        between = self._text if rule is self.rule else _strip_lead(rule)
         if not text.startswith(between, at):
             return Wait(between[len(text) - at :], self.key) if between.startswith(text[at:]) else None
         begin = at + len(between)
@@ -88,7 +87,7 @@ class Crossing:
         return size < self._longest and any(len(each) > size and text.startswith(each[:size], at) for each in self._texts)
 
     def _wait_for_key(self, text: str, at: int) -> Wait | None:
-        word = _WORD.match(text, at)
+        word = WORD.match(text, at)
         end = word.end() if word else at
         if end == len(text):
             return Wait(short=self.key)
@@ -96,19 +95,19 @@ class Crossing:
         return Wait(missing[0][: find_common_start(*missing)]) if missing else None
 
 
-Inside = tuple[tuple[Rule, Crossing | None], ...]
+InnerCrossings = tuple[tuple[Rule, Crossing | None], ...]
 """What a template writes at a place within a list or an object in a notation of the format's own: rules, in the order in which they
 are tried, each with what parts its key from a value where it leads to one."""
 
 
 def make_crossings(spot: Spot, keys: Iterable[tuple[Rule, Spot]]) -> tuple[Crossing, ...]:
     """Return what may part a value from the next one, given the rules that lead from it to keys, with the fields of these."""
-    others = [rule.constant.core for rule in spot.rules if not rule.recovery]
+    others = [rule.constant.core for rule in _list_shown(spot)]
     found = []
     for rule, key in keys:
         constant = rule.constant
         behind = (core[len(constant.core) :] for core in others if core.startswith(constant.core) and core != constant.core)
-        alone = others.count(constant.core) == 1 and not any(map(_WORD.match, behind))
+        alone = others.count(constant.core) == 1 and not any(map(WORD.match, behind))
         plain = _is_plain(rule, echoes=True) and not (constant.line or constant.is_run or spot.lined)
         bare = constant.firm or constant.lead == ""
         if plain and alone and bare and _has_words(key) and any(map(_is_plain, key.rules)):
@@ -134,7 +133,7 @@ def _suits(rule: Rule, types: tuple[str, ...]) -> bool:
     return any(fits(node.type, types) for node in rule.targets)
 
 
-def list_inside(spot: Spot, behind: Callable[[Rule], Spot]) -> Inside:
+def make_inner_crossings(spot: Spot, behind: Callable[[Rule], Spot]) -> InnerCrossings:
     """Return what a template writes behind a value within a list or an object, or where these begin, given what finds the field
     behind a rule: nothing where more tells it than the texts of the rules alone."""
     shown = tuple(_list_shown(spot))
@@ -165,7 +164,7 @@ def _differ_in_more(rules: Iterable[Rule]) -> bool:
 
 def _has_words(key: Spot) -> bool:
     """Whether a word that stands as a key is that key: no sign in it is written otherwise."""
-    return not any(map(_WORD.match, key.units.first))
+    return not any(map(WORD.match, key.units.first))
 
 
 def _tells_alone(rule: Rule) -> bool:

@@ -24,7 +24,7 @@ from .constants import (
     leave_out,
     sort_longest,
 )
-from .echoes import begins, cut_to_echo, find_any, find_size, skip_echoes
+from .echoes import ECHOES, begins, cut_to_echo, find_any, find_size, skip_echoes
 from .entries import DOUBLED, OTHER_SEPARATOR, UNENDED, Entries, ends_in_quote, ends_text, open_mark
 from .guards import Guard
 from .landmarks import END, FENCED, FIELDS, GAP, SHORT_FIELDS, is_delimited, is_quoted, list_tails, tells_end
@@ -36,6 +36,10 @@ SHORT_END: Final = "end of a call missing"
 SHORT_SECTION: Final = "end of all calls missing"
 TRAILING: Final = "separator at the end"
 CUT_MARK: Final = "half of a mark"
+CLOSED_TAG: Final = "tag closed otherwise"
+_NAMED_TAG: Final = re.compile(r"<([\w:.-]*)\Z")
+_SLASH: Final = re.compile(r"(\s*)/>")
+_OPEN_TAG: Final = re.compile(r"<(\w[\w:.-]*)(?=[\s\"'=][^<>]*\Z)")
 _ENDS: Final = 4  # marks that end a turn, of which any two may stand behind each other
 _BOTH: tuple[Guard, Guard] = ("typed", "late")
 
@@ -83,6 +87,11 @@ def _is_cut_at(text: str, place: int) -> bool:
     before = text[:place].rstrip()
     told = not text[place:].lstrip()[:1].isalnum() or (not before[-1:].isalnum() and any(map(str.isalnum, before)))
     return text[place - 1 : place] == "\n" or (told and before[-1:] not in tuple("<[({"))  # within a mark none is cut off
+
+
+def _close_otherwise(text: str, ways: Iterable[str]) -> list[str]:
+    """Return a text with something else where its first tag closes itself."""
+    return list(dict.fromkeys(other for way in ways if (other := _SLASH.sub(way, text, count=1)) != text))
 
 
 class Ends(Entries):
@@ -305,6 +314,28 @@ class Ends(Entries):
             before = text.removesuffix(half).strip()
             if half[:1] in _OPENING and not any(before in opener for opener, _ in self.openers):
                 yield half
+
+    def _list_closed_tags(self, node: Node, close: str) -> Iterator[Rule]:
+        """Return what follows a field in a tag that closes itself, for models that write a blank before its slash, close it by
+        another tag, or not at all."""
+        keys = (link.text for link in self.list_links("name", "value") if link.to.kind == "key")
+        leading = (*(text for text, _ in self.openers), *keys)
+        found = {tag[1] for text in leading for tag in _OPEN_TAG.finditer(text)}
+        tags = sorted(found.union(self._list_named_tags())) if "/>" in close else []
+        if not tags:
+            return
+        ways = [" />", "/>", *(f"></{tag}>" for tag in tags)]
+        yield from make_closes(_close_otherwise(close, ways), CLOSED_TAG)
+        yield from make_closes(_close_otherwise(close, [">", r"\1>"]), CLOSED_TAG, "ending")
+        for link in self.leave(node):
+            if "/>" in link.text and (link.opens or not link.leaves):
+                guard: Guard = "known" if link.opens else "entry" if link.to.kind == "key" else ""
+                yield from make_rules(_close_otherwise(link.text, ways), link.to, CLOSED_TAG, guard, opens=link.opens)
+
+    def _list_named_tags(self) -> set[str]:
+        """Return the tags that hold the name of the tool, with a letter for that."""
+        tags = (_NAMED_TAG.search(text) for text, to in self.openers if to[0].kind == "name")
+        return {tag[1] + ECHOES["name"] for tag in tags if tag}
 
     def _find_rest(self, node: Node) -> str | None:
         """Return what ends the call behind what ends a text; None where no mark ends the text."""

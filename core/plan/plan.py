@@ -17,7 +17,7 @@ from ..format import Node, Text, TurnGraph
 from ..format.cut import COUNTER
 from ..format.units import get_units
 from .constants import cut_heads, has_rare_sign, is_firm, is_marked, sort_longest
-from .crossings import Crossing, Inside, list_inside, make_crossings
+from .crossings import Crossing, InnerCrossings, make_crossings, make_inner_crossings
 from .debris import find_debris
 from .echoes import drop_words, find_any
 from .ends import SHORT_END, SHORT_SECTION, TRAILING, Marks, list_nesting
@@ -200,11 +200,11 @@ class Plan(Relaxations):
             spot.crossings = make_crossings(spot, ((rule, self.behind(rule, spot.graph, True)) for rule in rules))
         return spot.crossings
 
-    def list_inside(self, spot: Spot) -> Inside:
+    def list_inner_crossings(self, spot: Spot) -> InnerCrossings:
         """Return what a template writes behind a value of a list or an object, or at their beginning; the spot keeps it."""
-        if spot.inside is None:
-            spot.inside = list_inside(spot, lambda rule: self.behind(rule, spot.graph, True))
-        return spot.inside
+        if spot.inner_crossings is None:
+            spot.inner_crossings = make_inner_crossings(spot, lambda rule: self.behind(rule, spot.graph, True))
+        return spot.inner_crossings
 
     def inside(self, name: str) -> Spot:
         """Return the beginning of the inside of a list or an object."""

@@ -46,10 +46,6 @@ from .mistyped import BEGUN, LETTERS, LIKE, strip_accent
 from .openings import Openings
 from .rules import MISTYPED, UNTYPED, Rule, make_closes, make_openings, make_rules
 
-CLOSED_TAG: Final = "tag closed otherwise"
-_NAMED_TAG: Final = re.compile(r"<([\w:.-]*)\Z")
-_SLASH: Final = re.compile(r"(\s*)/>")
-_OPEN_TAG: Final = re.compile(r"<(\w[\w:.-]*)(?=[\s\"'=][^<>]*\Z)")
 CLOSED_FIELD: Final = "value closed by its key"
 WRAPPED: Final = "mark of another format"
 OVERRUN: Final = "message of another role"
@@ -320,29 +316,6 @@ class Relaxations(Openings):
         own = self.bodies[node.name]
         closed = [own[:-1] + "/>"] if own.endswith(">") else []
         return make_rules([own], BODY, "arguments as JSON") + make_closes(closed, "no arguments")
-
-    def _list_closed_tags(self, node: Node, close: str) -> Iterator[Rule]:
-        """Return what follows a field in a tag that closes itself, for models that write a blank before its slash, close it by
-        another tag, or not at all."""
-        keys = (link.text for link in self.list_links("name", "value") if link.to.kind == "key")
-        leading = (*(text for text, _ in self.openers), *keys)
-        found = {tag[1] for text in leading for tag in _OPEN_TAG.finditer(text)}
-        tags = sorted(found.union(self._list_named_tags())) if "/>" in close else []
-        ways = [" />", "/>", *(f"></{tag}>" for tag in tags)]
-        closes = (_SLASH.sub(way, close, count=1) for way in ways if tags)
-        yield from make_closes((text for text in closes if text != close), CLOSED_TAG)
-        bare = {_SLASH.sub(way, close, count=1) for way in (">", r"\1>")}
-        yield from make_closes(sorted(bare) if tags else [], CLOSED_TAG, "ending")
-        for link in self.leave(node) if tags else ():
-            if "/>" in link.text and (link.opens or not link.leaves):
-                texts = (text for text in (_SLASH.sub(way, link.text, count=1) for way in ways) if text != link.text)
-                guard: Guard = "known" if link.opens else "entry" if link.to.kind == "key" else ""
-                yield from make_rules(texts, link.to, CLOSED_TAG, guard, opens=link.opens)
-
-    def _list_named_tags(self) -> set[str]:
-        """Return the tags that hold the name of the tool, with a letter for that."""
-        tags = (_NAMED_TAG.search(text) for text, to in self.openers if to[0].kind == "name")
-        return {tag[1] + ECHOES["name"] for tag in tags if tag}
 
     def _list_empty_sections(self, target: Node) -> list[Rule]:
         """Return what opens calls with what closes them behind it, and nothing between."""

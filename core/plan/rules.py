@@ -96,6 +96,8 @@ class Rule:
 
     def fill(self, find: Callable[[str], str | None]) -> Rule | None:
         """Return the same rule with the words that it repeats, found by the kind of their field; None where one is not known."""
+        if not self.constant.echoes:
+            return self
         words = [find(kind) or "" for kind in self.constant.echoes]
         made = self._made.get(("filled", *words))
         if made is not None or not all(words):

@@ -81,7 +81,7 @@ class Spot:
         self._marks = tuple(mark for mark in known if len(mark) > self.width)
         self._narrowed: dict[str, tuple[tuple[Rule, ...], Wait | None]] = {}
         self.crossings: tuple[Any, ...] | None = None  # what may part a value here from the next one, once that was asked
-        self.inside: tuple[Any, ...] | None = None  # what stands here within a list or an object, once that was asked
+        self.inner_crossings: tuple[Any, ...] | None = None  # the same within a list or an object
         self.short_end = self._compile_short_end()
         self._starts: tuple[str, ...] = ()
         self._sorted: dict[tuple[str, tuple[str, ...]], tuple[Rule, ...]] = {}
