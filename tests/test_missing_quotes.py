@@ -33,6 +33,21 @@ NAMED = FRAME % (
     + "\n<p:{{ k }}>{{ '\"' ~ (v | tojson)[1:-1] ~ '\"' if v is string else v | tojson }}</p:{{ k }}>{% endfor %}\n</do:{{ c.function.name }}>"
 )
 """The end of an argument has its quote and its key in it."""
+ENDED = FRAME % (
+    "[do] {{ c.function.name }}:" + EACH + " {{ k }} = \"{{ (v | tojson)[1:-1] if v is string else v | tojson }}\";{% endfor %} [/do]"
+)
+"""Each value is in quotes, and has the same sign behind it."""
+PLAIN = FRAME % (
+    "[do] {{ c.function.name }}("
+    + EACH
+    + "{{ k }} => {{ '\"' ~ v ~ '\"' if v is string else v | tojson }}{{ ', ' if not loop.last }}{% endfor %}) [/do]"
+)
+"""Quotes that a text may hold."""
+HELD = FRAME % (
+    "[do] {{ c.function.name }}" + EACH + "<|k|>{{ k }}<|v|>{{ '\\'' ~ " + ESCAPED + " ~ '\\'' if v is string else v | tojson }}"
+    "<|z|>{% endfor %}<|z|>"
+)
+"""The mark behind a quote ends calls, too."""
 LINKED = FRAME % (
     "<do://{{ c.function.name }}" + EACH + "{{ '?' if loop.first else '&' }}{{ k }}"
     "{{ '=' ~ (v | urlencode) if v is string else ':json=' ~ (v | tojson | urlencode) }}{% endfor %};"
@@ -111,3 +126,25 @@ def test_names_of_arguments_in_a_text_cost_what_its_length_costs(template: str, 
     for size in (100, 100, 300):  # the first time, what is made once counts, too
         counts.append(count_work(form, "<<assistant>>\n", call % (flood * size), 8, TOOLS, "repair")[-1])
     assert counts[2] <= 3.3 * counts[1] + 2000
+
+
+@pytest.mark.parametrize(
+    ("template", "written"),
+    [
+        (MARKED, "\n[do] route{start:<|q|>Oslo,days:2,goal:<|q|>By the sea<|q|>} [/do]<<over>>"),
+        (ENDED, '\n[do] route: start = "Oslo; days = "2"; goal = "By the sea"; [/do]<<over>>'),
+        (ENDED, '\n[do] route: start = "Oslo"; days = "2; goal = "By the sea"; [/do]<<over>>'),
+        (PLAIN, '\n[do] route(goal => "By the sea", start => "Oslo, days => 2) [/do]<<over>>'),
+        (PLAIN, '\n[do] route(goal => "By the sea", start => "Oslo" days => 2) [/do]<<over>>'),
+        (PLAIN, '\n[do] route(goal => "By the sea", start => "Oslo",, days => 2) [/do]<<over>>'),
+        (PLAIN, '\n[do] route(start "Oslo", goal "By the sea", days => 2) [/do]<<over>>'),
+        (PLAIN, '\n[do] route(start => "Oslo", goal => "By the sea", days > 2) [/do]<<over>>'),
+        (HELD, "\n[do] route<|k|>start<|v|>'Oslo<|z|><|k|>days<|v|>2<|z|><|k|>goal<|v|>'By the sea'<|z|><|z|><<over>>"),
+        (HELD, "\n[do] route<|k|>days<|v|>2<|z|><|k|>start<|v|>'Oslo'<|z|><|k|>goal<|v|>'By the sea<|z|><|z|><<over>>"),
+    ],
+)
+def test_a_slip_between_two_arguments_puts_neither_into_the_other(template: str, written: str) -> None:
+    found = read(template, written)
+    wanted = {"days": 2, "goal": "By the sea", "start": "Oslo"}
+    assert [(name, dict(sorted(given.items()))) for name, given in get_calls(found)] == [("route", wanted)]
+    assert found.recoveries != []

@@ -140,8 +140,10 @@ class Lookahead(Surroundings):
             return self._try_pop(rule, end, final)
         if rule.guard == "rest":
             return self._look_for_rest_behind(rule, end, final)
-        if rule.guard == "unquoted" and (named := self._may_name(end, final)) is not True:
-            return named or None
+        if rule.guard == "unquoted":
+            named = self._may_name(skip_blank(self.buffer, end) if rule.loose else end, final)
+            if named is not True:
+                return named or None
         if rule.guard in ("entry", "unquoted"):
             return self._check_entry(self._land(rule, end, trail, final, spot.graph), final)
         if rule.guard == "again":

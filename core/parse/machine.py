@@ -167,6 +167,7 @@ class Machine(BehindFields):
         self.gone += cut
         self.mute = max(self.mute - cut, 0) if self.mute else 0
         self.doubt = self.doubt - cut if self.doubt >= 0 else -1
+        self.opened -= cut
         self.at, self.scan, self.began = len(before), max(self.scan - cut, len(before)), self.began - cut
         self.refused, self.formless = self.refused - cut, self.formless - cut
 

@@ -87,6 +87,7 @@ class Standing:
         self.mute = 0  # where in the buffer the prompt ends, as long as what it has written is held back
         self.streaming = False  # whether a value is emitted as a string as it comes
         self.doubt = -1  # the first place at which a value may have ended if what ends it never comes
+        self.opened = -1  # behind the last such place, where the next value begins
         self.rejoined = False  # whether reasoning that had ended was opened again, and nothing of it has come
         self.lexer: JsonLexer | None = None
         self.within: Text | None = None  # the notation in which JSON is written as a text

@@ -70,7 +70,7 @@ class TextReader(Crossings):
             elif escape != MORE:  # else it may be the beginning of a mark that has layout before it
                 landing = self._find_beyond(at, escape, final) if escape > at else self._find_shown(at, final)
             landing = self._find_longer(landing, at, final) if isinstance(landing, Landing) else landing
-            if isinstance(landing, Landing) and landing.rule.guard in LATE:
+            if isinstance(landing, Landing) and self._is_late(landing, at):
                 landing = self._find_going_on(at, final) or landing
             quoted = self._find_quote_end(landing, at, final) if isinstance(landing, Landing) else at
             if quoted > at:
@@ -86,8 +86,8 @@ class TextReader(Crossings):
                     # What follows the code that is open tells what a call is.
                     self.until, self.patience = CODE_SIGNS, HELD_CALL
                 return False
-            if landing and landing.rule.guard in LATE:
-                self.doubt = at if self.doubt < 0 else self.doubt
+            if landing and self._is_late(landing, at):
+                self.doubt, self.opened = at if self.doubt < 0 else self.doubt, landing.end
                 self.scan = at + 1
                 continue
             interrupts = self.spot.kind == "reasoning" and self.policy.interrupts != "call"
@@ -289,17 +289,22 @@ class TextReader(Crossings):
         landings = (self._find_landing(spot, each, True) for each in around)
         return any(isinstance(each, Landing) and each.calls and each.find("name") in self.names for each in landings)
 
+    def _is_late(self, landing: Landing, at: int) -> bool:
+        """Whether a text may yet have another end; not where an argument begins behind what a text would have otherwise."""
+        guard = landing.rule.guard
+        return guard in LATE and not (guard == "unquoted" and self.spot.units.bars(self.buffer[at : landing.end]))
+
     def _lacks_quote(self, landing: Landing | None, at: int) -> bool:
         """Whether the quote of a text is missing before an argument that may begin in it: what ends it at a place lacks one, or a
-        quote stands there that does not end it and is no part of it."""
-        quote = self.plan.get_end(self.spot.nodes[0]).strip()
+        quote stands there that does not end it, and is no part of it or begins the value of such an argument."""
+        quote = self.plan.get_quote(self.spot.nodes[0])
         opens = landing is None and quote != "" and self.buffer.startswith(quote, at)
         if not (opens or (landing and landing.rule.recovery == UNENDED)):
             return False
         found = self._find_last_end(self.doubt)
         if found is None or found[0].rule.guard != "unquoted":
             return False
-        return not opens or self.spot.units.bars(quote) or found[0].end == at + len(quote)
+        return not opens or self.spot.units.bars(quote) or self.opened == at + len(quote)
 
     def _await(self, wait: Wait) -> None:
         """Note what may come next without anything being decided by it."""

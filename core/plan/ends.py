@@ -271,13 +271,17 @@ class Ends(Entries):
         rules += make_openings((pair for pair in self.openers if is_firm(pair[0])), UNENDED, "typed")
         bare = own.rstrip()
         rules += make_rules([bare] if ends_text(node.codec, bare) else [], node, OTHER_SEPARATOR, "rest")
+        rules += self._list_unquoted(node)
         if rest is None:
             return rules
         tails = cut_tails(rest) + cut_tails(rest + self.section_close)
         common = len(self.shared[node.name]) - len(own)  # as much of the rest stands before further arguments, too
         starts = [rest[:place].rstrip() for place in find_cuts(rest) if not 0 < place <= common]
-        ends = [text for text in dict.fromkeys((*starts, *tails)) if is_firm(text) and text not in own]
-        short = (lead + half + text for half in ("", *self._list_halves(own)) for text in ends)
+        firm = [text for text in dict.fromkeys((*starts, *tails)) if is_firm(text)]
+        ends = [text for text in firm if text not in own]
+        bare = own.lstrip().removeprefix(self.get_quote(node)) if self.get_quote(node) else ""
+        short = [lead + half + text for half in ("", *self._list_halves(own)) for text in ends]
+        short += [lead + bare + text for text in firm if is_firm(bare)]
         rules += [rule for text in short for guard in _BOTH for rule in make_closes([text], UNENDED, guard)]
         before = [own + text for text in starts if not is_firm(text)]
         behind = [text for text in ends if text in tails and text != rest]

@@ -11,6 +11,7 @@ from ..format.cut import cut_common_end
 from ..format.units import get_units
 from .constants import DATA, find_cuts, has_rare_sign, is_firm, is_marked
 from .echoes import cut_to_echo
+from .guards import Guard
 from .landmarks import SHORT_FIELDS, is_delimited, is_quoted
 from .rules import Rule, make_closes, make_rules
 from .thoughts import Thoughts
@@ -61,13 +62,14 @@ class Entries(Thoughts):
                 yield from make_rules([twice + text] if twice else [], to, DOUBLED)
             elif isinstance(node.codec, Text) and ends_in_quote(node.codec, own):
                 yield from make_rules([f"{2 * own.strip()}\n{text}"], to, DOUBLED, "entry", loose=True)
-            if to.kind == "key" and text and self._may_lack_quote(node, own.strip(), to):
-                yield from make_rules([text], to, UNENDED, "unquoted")
 
-    def _may_lack_quote(self, node: Node, quote: str, key: Node) -> bool:
-        """Whether what ends a text stands in no text, or begins what follows a key."""
-        barred = isinstance(node.codec, Text) and get_units(node.codec).bars(quote)
-        return quote != "" and (barred or all(link.text.endswith(quote) for link in self.leave(key)))
+    def _list_unquoted(self, node: Node) -> Iterator[Rule]:
+        """Return what stands before another argument where the quote of the text before it is missing."""
+        quote = self.get_quote(node)
+        for link in self.list_inner(node) if quote else ():
+            before = link.text.lstrip().removeprefix(quote)
+            if link.to.kind == "key" and before:
+                yield from make_rules([before], link.to, UNENDED, "unquoted")
 
     def _list_other_layouts(self, node: Node) -> list[Rule]:
         """Return what leads to an argument where nothing but layout stands before it, and what ends the call behind a text that its
@@ -85,14 +87,17 @@ class Entries(Thoughts):
 
     def _list_other_separators(self, nodes: tuple[Node, ...]) -> Iterator[Rule]:
         """Return what leads from one of some values to another argument with other signs between them than the template writes,
-        none, or what stands before the first one."""
-        entries = [link for node in nodes for link in self.leave(node) if all(map(self._bars_end, nodes))]
-        for link in (entry for entry in entries if entry.to.kind == "key"):
+        none, the same twice, or what stands before the first one; where texts may hold that, only if one had no other end."""
+        guard: Guard = "entry" if all(map(self._bars_end, nodes)) else "unquoted"
+        quoted = guard == "entry" or all(map(self.get_quote, nodes))
+        for link in (link for node in nodes for link in self.leave(node) if quoted and link.to.kind == "key"):
             own = self.ends[link.source.name].rstrip()
             firsts = [first.text for first in self.list_links("name") if first.to == link.to]
             behind = link.text[len(own) :]
             opening = cut_common_end([behind, *firsts]).lstrip() if firsts else ""
-            others = (sign for sign in _SEPARATORS if sign != behind.removesuffix(opening).strip())
+            shown = behind.removesuffix(opening).strip()
+            twice = [f"{shown}\n{shown}"] if shown in (",", ";", "&") else []  # other signs may part rows, too
+            others = (sign for sign in (*_SEPARATORS, *twice) if sign != shown)
             texts = {*filter(None, ("\n".join(filter(None, (own, sign, opening))) for sign in others))}
             texts |= {f"{own}\n{first.strip()}" for first in firsts if first.strip() not in ("", behind.strip())}
-            yield from make_rules(sorted(texts), link.to, OTHER_SEPARATOR, "entry", loose=True)
+            yield from make_rules(sorted(texts), link.to, OTHER_SEPARATOR, guard, loose=True)

@@ -14,7 +14,7 @@ from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
 from ..format import Edge, Graph, Json, Kind, Node, Numeral, Start, Text, TurnGraph
-from ..format.cut import COUNTER, cut_common_start
+from ..format.cut import COUNTER, cut_common_start, find_closer
 from ..format.view import find_reasoning, find_turn_end
 from ..recover.repair import CLOSERS
 from ..recover.shape import Envelope
@@ -176,6 +176,7 @@ class Landmarks:
                 if not text:
                     self.closes.setdefault(ENCODED.name, f'"{close}')
                     self.ends[ENCODED.name] = '"'
+        self._quotes = {node.name: self._find_own_quote(node) for node in self.list_nodes("value") if isinstance(node.codec, Text)}
         self.content_end = cut_common_start([link.text for link in self.list_links("content")] or [""]).strip()
         self.wraps_content = self.content_end.removesuffix(self.turn_end.strip()).strip() != ""  # its end is not the turn's alone
         self.section_close = self._find_section_close()
@@ -316,6 +317,16 @@ class Landmarks:
     def get_end(self, node: Node) -> str:
         """Return what ends a field, whatever follows, without the layout around it; empty where nothing does."""
         return self.ends.get(node.name, "").strip()
+
+    def get_quote(self, node: Node) -> str:
+        """Return the quote, one sign or a mark, that opens a text of an argument and ends it; empty where none does both."""
+        return self._quotes.get(node.name, "")
+
+    def _find_own_quote(self, node: Node) -> str:
+        """Return the quote around a text."""
+        end, before = self.get_end(node), [link.text for link in self.links if link.to == node]
+        found = (sign for sign in (end, end[:1]) if all(text.endswith(sign) or find_closer(text[-1]) == sign for text in before))
+        return next(found, "") if end and all(before) else ""
 
     def _list_reasoning_closes(self) -> list[str]:
         """Return what ends reasoning, without what the template prints between it and what follows."""

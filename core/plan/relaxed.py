@@ -192,7 +192,8 @@ class Relaxations(Openings):
         return make_rules(sorted(starts), node, MISTYPED, "like")
 
     def _list_signs(self, node: Node) -> Iterator[Rule]:
-        """Return the other sign that people put between a key and its value, where one of both is all that stands there."""
+        """Return the other sign that people put between a key and its value, where one of both is all that stands there, its last
+        sign, or none where a quote follows."""
         if node.kind != "key":
             return
         written = {link.text.strip() for link in self.list_links("key")}
@@ -201,7 +202,9 @@ class Relaxations(Openings):
             return
         for link in self.leave(node):
             if own := _ASSIGNS.match(text := link.text.lstrip()):
-                texts = (f" {other}{text[own.end() :]}" for other in _ASSIGNING if other != own[0])
+                rest = text[own.end() :]
+                others = [sign for sign in (*_ASSIGNING, own[0][1:]) if sign and sign != own[0]]
+                texts = [f" {sign}{rest}" for sign in dict.fromkeys(others)] + ([f" {rest.lstrip()}"] if rest.strip() else [])
                 yield from make_rules(texts, link.to, "value in other notation")
 
     def _list_other_marks(self, node: Node) -> Iterator[Rule]:
