@@ -290,9 +290,11 @@ class TextReader(Crossings):
         return any(isinstance(each, Landing) and each.calls and each.find("name") in self.names for each in landings)
 
     def _is_late(self, landing: Landing, at: int) -> bool:
-        """Whether a text may yet have another end; not where an argument begins behind what a text would have otherwise."""
-        guard = landing.rule.guard
-        return guard in LATE and not (guard == "unquoted" and self.spot.units.bars(self.buffer[at : landing.end]))
+        """Whether a text may yet have another end; not where an argument begins behind what a text would have otherwise. A quote
+        before its value may begin an escape."""
+        guard, quote = landing.rule.guard, self.plan.get_quote(self.spot.nodes[0])
+        before = self.buffer[at : landing.end].removesuffix(quote)
+        return guard in LATE and not (guard == "unquoted" and self.spot.units.bars(before))
 
     def _lacks_quote(self, landing: Landing | None, at: int) -> bool:
         """Whether the quote of a text is missing before an argument that may begin in it: what ends it at a place lacks one, or a
