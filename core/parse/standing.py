@@ -249,6 +249,13 @@ class Standing:
         """Whether the text that is being read would have the text of a rule, whatever its layout, otherwise."""
         return self.spot.units.bars("".join(rule.constant.core.split()))
 
+    def _is_late(self, landing: Landing, at: int) -> bool:
+        """Whether a text may yet have another end than what was found at a place; not where an argument begins behind what a text
+        would have otherwise. The quote before its value tells nothing, as it may begin an escape."""
+        if landing.rule.guard != "unquoted":
+            return landing.rule.guard in LATE
+        return not self.spot.units.bars(self.buffer[at : landing.end].removesuffix(self.plan.get_quote(self.spot.nodes[0])))
+
     def _match(self, rule: Rule, at: int, final: bool, spot: Spot) -> tuple[int, str]:
         """Match the text of a rule at a place; returns the place behind it (or NO, MORE), and the layout that may follow."""
         constant = rule.constant

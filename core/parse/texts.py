@@ -11,7 +11,6 @@ from ..format.units import MORE, NO
 from ..plan.constants import is_firm, skip_blank
 from ..plan.ends import CUT_MARK
 from ..plan.entries import UNENDED
-from ..plan.guards import LATE
 from ..plan.landmarks import AFTER, GAP, SHAPE, TURN
 from ..plan.plan import TOKEN_STARTS
 from ..plan.rules import UNTYPED, Rule
@@ -288,13 +287,6 @@ class TextReader(Crossings):
         around = (place + step for place in places if place > start for step in (-1, 0, 1))
         landings = (self._find_landing(spot, each, True) for each in around)
         return any(isinstance(each, Landing) and each.calls and each.find("name") in self.names for each in landings)
-
-    def _is_late(self, landing: Landing, at: int) -> bool:
-        """Whether a text may yet have another end; not where an argument begins behind what a text would have otherwise. A quote
-        before its value may begin an escape."""
-        guard, quote = landing.rule.guard, self.plan.get_quote(self.spot.nodes[0])
-        before = self.buffer[at : landing.end].removesuffix(quote)
-        return guard in LATE and not (guard == "unquoted" and self.spot.units.bars(before))
 
     def _lacks_quote(self, landing: Landing | None, at: int) -> bool:
         """Whether the quote of a text is missing before an argument that may begin in it: what ends it at a place lacks one, or a

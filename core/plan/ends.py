@@ -279,9 +279,10 @@ class Ends(Entries):
         starts = [rest[:place].rstrip() for place in find_cuts(rest) if not 0 < place <= common]
         firm = [text for text in dict.fromkeys((*starts, *tails)) if is_firm(text)]
         ends = [text for text in firm if text not in own]
-        bare = own.lstrip().removeprefix(self.get_quote(node)) if self.get_quote(node) else ""
+        quote = self.get_quote(node)
+        unquoted = own.lstrip().removeprefix(quote) if quote else ""
         short = [lead + half + text for half in ("", *self._list_halves(own)) for text in ends]
-        short += [lead + bare + text for text in firm if is_firm(bare)]
+        short += [lead + unquoted + text for text in firm if is_firm(unquoted)]
         rules += [rule for text in short for guard in _BOTH for rule in make_closes([text], UNENDED, guard)]
         before = [own + text for text in starts if not is_firm(text)]
         behind = [text for text in ends if text in tails and text != rest]

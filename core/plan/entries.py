@@ -20,7 +20,8 @@ UNENDED: Final = "end of a value missing"
 DOUBLED: Final = "end of a value doubled"
 RELAID_ARGUMENT: Final = "layout between arguments"
 OTHER_SEPARATOR: Final = "other sign between arguments"
-_SEPARATORS: Final = (",", ";", "|", "&", "")
+_COMMAS: Final = (",", ";", "&")
+_SEPARATORS: Final = (*_COMMAS, "|", "")
 
 
 def ends_text(codec: Text, end: str) -> bool:
@@ -96,7 +97,7 @@ class Entries(Thoughts):
             behind = link.text[len(own) :]
             opening = cut_common_end([behind, *firsts]).lstrip() if firsts else ""
             shown = behind.removesuffix(opening).strip()
-            twice = [f"{shown}\n{shown}"] if shown in (",", ";", "&") else []  # other signs may part rows, too
+            twice = [f"{shown}\n{shown}"] if shown in _COMMAS else []  # other signs may part rows, too
             others = (sign for sign in (*_SEPARATORS, *twice) if sign != shown)
             texts = {*filter(None, ("\n".join(filter(None, (own, sign, opening))) for sign in others))}
             texts |= {f"{own}\n{first.strip()}" for first in firsts if first.strip() not in ("", behind.strip())}
