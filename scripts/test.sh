@@ -40,12 +40,16 @@ test_library() {
     .venv/bin/mypy
     .venv/bin/lint-imports --no-cache
     .venv/bin/python -m pytest -n auto --dist loadfile -m 'not more' "$@"
+}
+
+# The parser's tests once more, with the parser compiled at a level that is made in two thirds of the time.
+test_compiled() {
     if ! command -v "${CC:-cc}" >/dev/null && [ "${CI:-}" != true ]; then
         echo "test: there is no C compiler here; the tests of the compiled parser are left out" >&2
         return
     fi
-    CHAT_AUTOPARSER_COMPILE_LEVEL=0 scripts/compile.sh # the same, made in two thirds of the time
     echo "test: the parser's tests once more, compiled" >&2
+    CHAT_AUTOPARSER_COMPILE_LEVEL=0 scripts/compile.sh || return
     PYTHONPATH=build/compiled .venv/bin/python -m pytest -n auto --dist loadfile -m 'not more' $compiled_tests "$@"
 }
 
@@ -90,7 +94,10 @@ if [ "${1:-}" = --engine ]; then
     engine=${2:?"which engine? --engine none, --engine vllm, or --engine sglang"}
     shift 2
     case $engine in
-    none) test_library "$@" ;;
+    none)
+        test_library "$@"
+        test_compiled "$@"
+        ;;
     vllm | sglang) "test_$engine" "$@" ;;
     *)
         echo "test: there is no engine '$engine' here; there are none, vllm and sglang" >&2
@@ -101,7 +108,7 @@ if [ "${1:-}" = --engine ]; then
 fi
 
 test_library "$@"
-# Both beside each other, as most of their time is waiting for servers that start.
+# Beside each other, as most of the engines' time is waiting for servers that start, and vLLM's tests take the longest.
 trap 'trap - TERM; kill 0' INT TERM
 mkdir -p build
 echo "test: the tests of vLLM and SGLang run now; what they print is shown when they are done (build/test_*.log)" >&2
@@ -110,14 +117,20 @@ vllm=$!
 test_sglang "$@" >build/test_sglang.log 2>&1 &
 sglang=$!
 failed=0
-for engine in vllm sglang; do
-    status=0
-    wait "${!engine}" || status=$?
-    cat "build/test_$engine.log"
+
+# Waits for the tests of an engine, and shows what they printed.
+await() {
+    local status=0
+    wait "${!1}" || status=$?
+    cat "build/test_$1.log"
     if [ "$status" = 3 ] && [ "${CI:-}" != true ]; then
-        echo "test: the tests of $engine were left out; the reason is above" >&2
+        echo "test: the tests of $1 were left out; the reason is above" >&2
     elif [ "$status" != 0 ]; then
         failed=$status
     fi
-done
+}
+
+await sglang
+test_compiled "$@" || failed=$?
+await vllm
 exit "$failed"
