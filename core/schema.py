@@ -207,6 +207,11 @@ def _list_types(node: Any, root: Any, seen: set[int]) -> list[str]:
     return found + [kind for part in parts for kind in _list_types(part, root, seen)]
 
 
+def spell(name: str) -> str:
+    """Return the letters and digits of a name in lower case."""
+    return "".join(filter(str.isalnum, name)).casefold()
+
+
 class ToolSet:
     """The tools of a request by name, however odd the dicts are."""
 
@@ -223,6 +228,13 @@ class ToolSet:
             counted = Counter(word for word, _ in words)
             self.aliases = {word: name for word, name in words if counted[word] == 1 and word != name}
             self.tools |= {word: self.tools[name] for word, name in self.aliases.items()}
+
+    def find_spelled(self, name: str) -> str | None:
+        """Return the tool of which a name has all letters and digits, in whatever case and with whatever signs, if it is the only
+        one."""
+        letters = spell(name)
+        found = [tool for tool in self.tools if tool not in self.aliases and spell(tool) == letters]
+        return found[0] if len(found) == 1 and letters else None
 
     def __contains__(self, name: object) -> bool:
         return name in self.tools

@@ -3,13 +3,15 @@ are left out.
 
     python scripts/slips.py --seed NAME --count 30          # what becomes of the calls, by the kind of the slip
     python scripts/slips.py --seed NAME --count 30 --show   # with examples of what came as another call
+    python scripts/slips.py --seed NAME --count 30 --values # of numbers and words that more is written behind
 
 A message is written with the format's graph, in which one text between two fields is another one, or from which the ids are
 taken; or one sign or mark of what was written, outside of its fields, is dropped or doubled. What is read, as servers read, is
 the same message (*right*), or another one for which the format writes just this (*meant*: a blank more is a blank of the value),
 or text that holds no call (*text*), or has the calls or some of them and other text (*part*), or has arguments that are no JSON,
-as they were written (*bytes*), or a call that nobody wrote (*other*). Formats are drawn as in ``scripts/generality.py``; those
-that are not proven are passed over.
+as they were written (*bytes*), or a call that nobody wrote (*other*). Of a number or a word of JSON that more is written behind
+(``5 nights``, ``true (late)``) right is the value, or all that was written, as a text. Formats are drawn as in
+``scripts/generality.py``; those that are not proven are passed over.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ from rendering import BOS, EOS
 import chat_autoparser as ca
 from chat_autoparser.constrain import write_turn
 from chat_autoparser.format import Edge
-from chat_autoparser.format.cut import take_letters
+from chat_autoparser.format.cut import find_common_start, take_letters
 from chat_autoparser.plan.constants import cut_first, cut_last
 
 _SIGNS = {":": "=", "=": ":", ";": ",", ",": ";", "->": "=>", "|": ":"}
@@ -41,6 +43,12 @@ _FOUND = ("right", "meant", "text", "part", "bytes", "other")
 _EDGES = 14  # texts of a format that are tried in a message
 _PLACES = 6  # places of a message at which a sign is dropped, and as many at which one is doubled
 _SIGN = re.compile(r"<[^<>\s]{1,60}>|[^\w\s]")
+
+
+_MORE = ("{} nights", "{}n", "{}%", "2-{}", "~{}", "{} + 1", "{} (or so)", "{} # or so", "{} /* or so */", '"{}"', "'{}'")
+_WORD = re.compile(r"\w+")
+
+Message = tuple[str, str, list[tuple[str, JsonObject]]]
 
 
 def _declare(**types: str) -> JsonObject:
@@ -57,7 +65,7 @@ TOOLS = [
     make_tool("find_train", "Find a train.", _declare(start="string", goal="string", day="integer"), ["start", "goal"]),
 ]
 
-MESSAGES: list[tuple[str, str, list[tuple[str, JsonObject]]]] = [
+MESSAGES: list[Message] = [
     ("The user wants a room.", "", [("book_room", {"city": "Oslo", "nights": 3, "late": True})]),
     ("", "I look that up.", [("find_train", {"start": "Bergen", "goal": "Oslo S", "day": 4})]),
     (
@@ -127,7 +135,7 @@ def list_without_ids(text: str, ids: list[str], edges: list[str]) -> list[tuple[
     return [("id emptied", empty)] + [("id dropped", bare)] * (len(mark) > 1 and take_letters(mark) != "")
 
 
-def find_result(message: tuple[str, str, list[tuple[str, JsonObject]]], read: JsonObject) -> str:
+def find_result(message: Message, read: JsonObject) -> str:
     """Tell what came of a message."""
     calls: list[tuple[str, Any]] = []
     for call in read.get("tool_calls", []):
@@ -143,35 +151,85 @@ def find_result(message: tuple[str, str, list[tuple[str, JsonObject]]], read: Js
     return "text" if not calls else "part" if all(call in message[2] for call in calls) else "other"
 
 
-def measure(seed: str) -> list[Row]:
-    """Draw a format, and read messages with one slip each."""
-    draws, speaker = random.Random(seed), Speaker(draw(random.Random(seed)))
+class Drawn(NamedTuple):
+    """A format that was drawn, a message that is read from what it writes, with its calls as a server has them, and that text."""
+
+    form: ca.ChatFormat
+    prompt: str
+    message: Message
+    given: JsonObject
+    whole: str
+
+
+def list_messages(seed: str) -> Iterator[Drawn]:
+    """Draw a format, and write the messages that it has."""
+    speaker = Speaker(draw(random.Random(seed)))
     try:
         form = ca.analyze(speaker.source, bos_token=BOS, eos_token=EOS)
     except ca.AutoparserError:
-        return []
-    render, edges, rows = ca.load_renderer(speaker.source), form.graph.turn.edges, list[Row]()
-    prompt = render([{"role": "user", "content": "Go."}], TOOLS, True)
-    for thought, content, calls in MESSAGES if form.verdict.proven else ():
-        given = [{"id": f"call_{n}abcdef", "function": {"name": name, "arguments": each}} for n, (name, each) in enumerate(calls)]
-        message = {"role": "assistant", "reasoning_content": thought or None, "content": content or None, "tool_calls": given}
-        write = partial(_write, form, message)
-        whole = write({})
-        if not whole or find_result((thought, content, calls), form.parse(whole, tools=TOOLS, prompt=prompt)) != "right":
-            continue  # the format has no such message
-        others = list_without_ids(whole, [str(call["id"]) for call in given], [edge.text for edge in edges])
+        return
+    prompt = ca.load_renderer(speaker.source)([{"role": "user", "content": "Go."}], TOOLS, True)
+    for message in MESSAGES if form.verdict.proven else ():
+        given = _give(message)
+        whole = _write(form, given, {})
+        if whole and find_result(message, form.parse(whole, tools=TOOLS, prompt=prompt)) == "right":
+            yield Drawn(form, prompt, message, given, whole)
+
+
+def measure(seed: str) -> list[Row]:
+    """Draw a format, and read messages with one slip each."""
+    draws, rows = random.Random(seed), list[Row]()
+    for form, prompt, message, given, whole in list_messages(seed):
+        edges, write = form.graph.turn.edges, partial(_write, form, given)
+        others = list_without_ids(whole, [str(call["id"]) for call in given["tool_calls"]], [edge.text for edge in edges])
         for number in draws.sample(range(len(edges)), min(_EDGES, len(edges))):
             slips = list_slips(edges[number].text, draws) if len(edges[number].parts) == 1 else ()
             others += [(kind, write({number: replace(edges[number], parts=(text,))})) for kind, text in slips]
-        fields = [text for text in (thought, content, *_list_fields(calls)) if text]
+        fields = [text for text in (*message[:2], *_list_fields(message[2])) if text]
         others += list_single(whole, fields, draws)
         for kind, written in others:
             if written and written != whole:
                 read = form.parse(written, tools=TOOLS, prompt=prompt, policy="repair")
-                found = find_result((thought, content, calls), read)
+                found = find_result(message, read)
                 found = "meant" if found in ("part", "other") and _write(form, _open(read), {}) == written else found
                 rows.append(Row(kind, found, seed, written, read))
     return rows
+
+
+def measure_values(seed: str) -> list[Row]:
+    """Draw a format, and read messages in which more is written behind a number or a word of JSON, or before it."""
+    rows = list[Row]()
+    for form, prompt, message, _, whole in list_messages(seed):
+        for number, (name, arguments) in enumerate(message[2]):
+            for key, value in arguments.items():
+                at, end = _find_written(form, message, whole, number, key) if isinstance(value, bool | int) else (0, 0)
+                for more in _MORE if end > at else ():
+                    text = more.format(whole[at:end])
+                    written = whole[:at] + text + whole[end:]
+                    read = form.parse(written, tools=TOOLS, prompt=prompt, policy="repair")
+                    calls = [[*message[2]], [*message[2]]]
+                    calls[1][number] = (name, arguments | {key: text})
+                    found = [find_result((*message[:2], each), read) for each in calls]
+                    rows.append(Row(more.format("5"), min(found, key=_FOUND.index), seed, written, read))
+    return rows
+
+
+def _find_written(form: ca.ChatFormat, message: Message, whole: str, number: int, key: str) -> tuple[int, int]:
+    """Find what is written for a number or a word of a call: what is another text where the value is another one."""
+    calls = [*message[2]]
+    name, arguments = calls[number]
+    value = arguments[key]
+    calls[number] = (name, arguments | {key: not value if isinstance(value, bool) else value + 1})
+    other = _write(form, _give((*message[:2], calls)), {})
+    at = find_common_start(whole, other)
+    word = _WORD.match(whole, at)
+    return (at, word.end()) if other and word else (0, 0)
+
+
+def _give(message: Message) -> JsonObject:
+    thought, content, calls = message
+    given = [{"id": f"call_{n}abcdef", "function": {"name": name, "arguments": each}} for n, (name, each) in enumerate(calls)]
+    return {"role": "assistant", "reasoning_content": thought or None, "content": content or None, "tool_calls": given}
 
 
 def _list_fields(calls: list[tuple[str, JsonObject]]) -> Iterator[str]:
@@ -208,10 +266,11 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=30, help="how many formats are drawn")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--show", action="store_true", help="print outputs of which another call came")
+    parser.add_argument("--values", action="store_true", help="write more behind numbers and words, instead of slips")
     options = parser.parse_args()
     with Pool(options.jobs) as pool:
         seeds = [f"{options.seed}:{number}" for number in range(options.count)]
-        rows = [row for found in pool.imap_unordered(measure, seeds) for row in found]
+        rows = [row for found in pool.imap_unordered(measure_values if options.values else measure, seeds) for row in found]
     kinds: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for row in rows:
         kinds[row.kind][row.found] += 1

@@ -6,7 +6,8 @@ Each text is read whole, by character and in pieces, which must agree.
 from __future__ import annotations
 
 import pytest
-from streams import ROUTE_TOOL, Reading, analyze, get_calls, make_tool, read_all_ways
+from streams import ROUTE_TOOL, Reading, analyze, get_calls, make_call, make_tool, read_all_ways, render_turn
+from test_slips import LISTED, TAGS
 
 from chat_autoparser.recover import Policy
 
@@ -228,6 +229,19 @@ def test_a_name_may_stand_in_letters_of_programs() -> None:
     assert found.recoveries == ["name in other letters"]
     strict = read_all_ways(form, "<<deeds>>[find_route(start='Oslo')]<</deeds>>", tools, policy="strict")
     assert get_calls(strict) == MADE
+
+
+@pytest.mark.parametrize("written", ["Book_Room", "bookRoom", "book-room", "`book_room`", "**book_room**", "@book_room", "BOOKROOM"])
+@pytest.mark.parametrize("source", [LISTED, TAGS])
+def test_a_name_may_stand_in_other_letters(source: str, written: str) -> None:
+    tools = [make_tool("book_room", city="string"), make_tool("bookrooms", city="string"), make_tool("find_train", city="string")]
+    prompt, text = render_turn(source, {"tool_calls": [make_call("book_room", {"city": "Oslo"})] * 2}, tools)
+    found = read_all_ways(analyze(source), text.replace("book_room", written), tools, prompt)
+    assert (found.content, get_calls(found)) == (None, [("book_room", {"city": "Oslo"})] * 2)
+    assert found.recoveries == ["name in other letters"] * 2
+    twice = [*tools, make_tool("bookRoom_", city="string")]  # then it may be the one or the other
+    found = read_all_ways(analyze(source), text.replace("book_room", "BookRoom"), twice, prompt)
+    assert [name for name, _ in found.calls] == ["BookRoom"] * 2
 
 
 NESTED = """\

@@ -53,6 +53,12 @@ def test_of_the_first_header_its_end_is_enough() -> None:
     assert (found.reasoning, found.content, found.calls) == (None, "Good morning.", [])
 
 
+def test_a_later_header_may_say_nothing_of_its_message() -> None:
+    told = TEMPLATE.replace(" kind=", "<|kind|>")
+    found = read_all_ways(analyze(told), "<|kind|>musing<|text|>A route.<|stop|><|part|>model<|text|>I look.<|stop|><|over|>", [ROUTE_TOOL])
+    assert ((found.reasoning or "").strip(), found.content, found.calls) == ("A route.", "I look.", [])
+
+
 @pytest.mark.parametrize("written", [f"```json\n{ARGUMENTS}\n```", '"{\\"start\\": \\"Oslo\\", \\"legs\\": 2}"'])
 def test_arguments_may_stand_in_a_fence_or_a_string(written: str) -> None:
     found = read(MUSING + DEED.replace(ARGUMENTS, written))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from streams import analyze, get_calls, make_call, make_tool, read_all_ways, render_turn
 
+from chat_autoparser.recover import PolicyName
+
 SEPARATED = "{% for k, v in c.function.arguments.items() %}{{ k }}={{ v | tojson }}{{ ', ' if not loop.last }}{% endfor %}"
 TOOLS = [make_tool("get_weather", ["city"], city="string", days="integer"), make_tool("list_rooms")]
 FIELDS = "{% for k, v in c.function.arguments.items() %}@{% endfor %}"
@@ -92,6 +94,16 @@ def test_calls_without_ids_are_read_as_the_template_writes_them(name: str, left_
             found = read_all_ways(format, written, TOOLS, "<|assistant|>", policy="strict")
             assert ((found.content or "").strip(), get_calls(found)) == (content, [CALL] * len(ids))
             assert all(given in (None, read) for given, read in zip(ids, found.ids, strict=True))
+
+
+@pytest.mark.parametrize("policy", ["strict", "repair"])
+@pytest.mark.parametrize("name", ["in JSON", "at the end of JSON", "an attribute"])
+def test_an_id_in_quotes_may_have_brackets(name: str, policy: PolicyName) -> None:
+    source, ids = write(CALLS[name]), ["c[0]", "c]}1"]
+    made = [{**make_call(*CALL), "id": each} for each in ids]
+    written = render_turn(source, {"content": "", "tool_calls": made}, TOOLS)[1]
+    found = read_all_ways(analyze(source), written, TOOLS, "<|assistant|>", policy)
+    assert (found.content or "", get_calls(found), found.ids, found.recoveries) == ("", [CALL] * 2, ids, [])
 
 
 def test_what_ends_all_calls_may_be_missing_behind_an_id_that_no_mark_ends() -> None:

@@ -48,6 +48,10 @@ HELD = FRAME % (
     "<|z|>{% endfor %}<|z|>"
 )
 """The mark behind a quote ends calls, too."""
+APART = FRAME % (
+    "<do {{ c.function.name }}>" + EACH + "<in {{ k }}>{{ v | tojson }}</in>{% endfor %}</do>"
+)
+"""A blank stands before a key."""
 LINKED = FRAME % (
     "<do://{{ c.function.name }}" + EACH + "{{ '?' if loop.first else '&' }}{{ k }}"
     "{{ '=' ~ (v | urlencode) if v is string else ':json=' ~ (v | tojson | urlencode) }}{% endfor %};"
@@ -66,6 +70,7 @@ def read(template: str, written: str, policy: Any = "repair") -> Any:
         (CALLED, "\n[do] route(goal='By the sea, start='Oslo') [/do]<<over>>\n"),
         (MARKED, "\n[do] route{start:<|q|>Oslo,goal:<|q|>By the sea<|q|>} [/do]<<over>>"),
         (NAMED, '<do:route>\n<p:start>"Oslo"</p>\n<p:goal>"By the sea"</p>\n</do:route><<over>>'),
+        (APART, '\n<do route><in start>"Oslo</in><in goal>"By the sea"</in></do><<over>>'),
     ],
 )
 def test_a_text_ends_where_the_next_one_begins(template: str, written: str) -> None:

@@ -32,6 +32,20 @@ LEADING = TEMPLATE.replace(
 )
 """The last turn ends otherwise than messages that another one follows."""
 
+IN_PARTS = """\
+{%- macro part(who, kind, text) %}{{ '(/part)\\nfrom: ' + who + kind + '\\n\\n' + text + '(/over)\\n' }}{% endmacro %}
+{%- for message in messages %}
+{%- if message.role != 'assistant' %}{{ part(message.role, '', message.content) }}{% else %}
+{%- if message.content %}{{ part('assistant', '\\nkind: text', message.content) }}{% endif %}
+{%- for call in message.tool_calls or [] %}
+{{- part('assistant', '\\nkind: call\\nuse: ' + call.function.name, call.function.arguments | tojson) }}
+{%- endfor %}
+{{- '(/done)\\n' }}
+{%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}{{ '(/part)\\nfrom: assistant\\n' }}{% endif %}"""
+"""What ends a part of a turn ends no turn."""
+
 PLAIN = TEMPLATE.replace("'(/who ' + message.role + ')'", "message.role + ': '").replace("(/who assistant)", "assistant: ")
 
 TAGGED = TEMPLATE.replace(
@@ -121,6 +135,14 @@ def test_answer_in_the_middle_may_end_otherwise() -> None:
     assert read("It is four.(/over)(/who user)And five?", template=LEADING) == ("It is four.", [], ["message of another role"])
     text = "Write `(/over)(/who user)` before a question."
     assert read(text, template=LEADING) == (text, [], [])
+
+
+def test_a_message_of_another_may_follow_a_part_of_a_turn() -> None:
+    text = "kind: text\n\nIt is four.(/over)\n(/part)\nfrom: user\n\nAnd five?(/over)\n(/part)\nfrom: assistant\n"
+    text += 'kind: call\nuse: find\n\n{"q": "five"}(/over)\n(/done)\n'
+    assert read(text, template=IN_PARTS) == ("It is four.", [], ["message of another role"])
+    text = "kind: text\n\nIt is four, from: user.(/over)\n(/done)\n"
+    assert read(text, template=IN_PARTS) == ("It is four, from: user.", [], [])
 
 
 def test_words_tell_nothing_without_the_end_of_the_turn() -> None:

@@ -9,13 +9,13 @@ from jinja2 import nodes
 
 _READ_OF_ALL = frozenset(("role", "type"))
 """What templates read of messages and of schemas, and compare with words that nobody chooses."""
-_SHORT = 4  # characters of a text that may be exchanged where the source does not say which are
+_SHORT = 4  # characters of a text that may be exchanged, or begin one, where the source does not say which do
 
 
 class Hints(NamedTuple):
     """``constants`` are the texts in a template's expressions, such as those it compares, cuts out or adds; ``exchanged`` those
     that it may write in another way within a text; ``fields`` what it reads of what has a role, ``compared`` the texts it
-    compares its switches with, by switch; ``begun`` the signs that it may ask for where a text or a line of it begins; ``asked``
+    compares its switches with, by switch; ``begun`` the texts that it may ask for where a text or a line of it begins; ``asked``
     the texts that it compares anything with, looks for or exchanges, ``read`` the arguments that it reads by name."""
 
     constants: frozenset[str] = frozenset()
@@ -58,10 +58,11 @@ def _list_exchanged(tree: nodes.Template, constants: frozenset[str]) -> frozense
 
 
 def _list_begun(tree: nodes.Template, exchanged: frozenset[str]) -> frozenset[str]:
-    """Return the signs of what is compared, of what texts are asked to begin with, and of what is exchanged behind a line break."""
-    texts = {*_list_texts(tree.find_all(nodes.Compare)), *_list_operands(tree, "startswith")}
+    """Return the signs of what is compared, what texts are asked to begin with, and what is exchanged behind a line break."""
+    texts = {text for text in _list_texts(tree.find_all(nodes.Compare)) if len(text) == 1}
+    texts |= {text for text in _list_operands(tree, "startswith") if len(text) <= _SHORT}
     texts |= {text[1:] for text in exchanged if text[:1] == "\n"}
-    return frozenset(text for text in texts if len(text) == 1 and not (text.isascii() and text.isalnum()) and not text.isspace())
+    return frozenset(text for text in texts if text and not (text.isascii() and text.isalnum()) and not text.isspace())
 
 
 def _list_operands(tree: nodes.Template, *methods: str) -> Iterator[str]:

@@ -39,6 +39,8 @@ class Units:
         self.trimmed = [f"{bare}\n" for written, bare in lines if written != bare != "\n"]
         self.first = frozenset(written[:1] for written in self.written)
         self.starts = codec.starts
+        self.lines = tuple(char[1:] for char in self.stands_for if char[:1] == "\n" and char[1:].strip())
+        """What never stands for itself where a line begins, and so does elsewhere."""
         self._numerals = [(numeral, _compile_numeral(numeral)) for numeral in codec.numerals]
         self.first |= {numeral.before[:1] for numeral in codec.numerals}
         self.signs = re.compile("[" + "".join(map(re.escape, sorted(self.first))) + "]" if self.first else "(?!)")

@@ -11,6 +11,7 @@ from ..format.units import MORE, NO
 from ..plan.constants import skip_blank
 from ..plan.debris import LONGEST, Rest
 from ..plan.ends import SHORT_END
+from ..plan.entries import RELAID_ARGUMENT
 from ..plan.guards import OF_FIELDS
 from ..plan.landmarks import GAP, SHAPE, TURN, UNSHOWN
 from ..plan.openings import FENCED_CALL
@@ -20,6 +21,7 @@ from ..plan.rules import MISTYPED
 from ..plan.spots import Wait
 from ..recover.repair import QUOTES, repair, unquote
 from ..recover.shape import find_tool_in
+from ..schema import spell
 from .fence import Fence
 from .landing import HELD, Landing, Step, list_id
 from .names import OTHER_LETTERS, SHORT, WITH_PREFIX
@@ -31,6 +33,8 @@ _STRAY: Final = re.compile(r"[,;{}\[\]()\"'\s]{1,64}")
 _MEMBER: Final = re.compile(r"\s*,\s*\"(\w{1,32})\"\s*:\s*(?:\"[^\"\\\n]{0,64}\"|[\w.-]{1,32})(?=\W)")
 _HALF_MEMBER: Final = re.compile(r"\s*,\s*(?:\"\w{0,32}(?:\"\s*(?::\s*(?:\"[^\"\\\n]{0,64}\"?|[\w.-]{0,32}))?)?)?")
 _OF_STRING: Final = re.compile(rf"[^{''.join(QUOTES.values())}\\]+|\\.|.", re.DOTALL)
+_MORE, _HALF_MORE = re.compile(r"[ \t]*(?:[%!*+~(\w]|[./-][ \t]?\w|/\*|,\d)"), re.compile(r"[ \t]*(?:[./-][ \t]?|,)?")
+_COMMENT: Final = re.compile(r"[ \t]*(?:#|//)")
 _TAGS: Final = r"[\"'>]{0,4}(?:</[^\s<>]{1,40}>\s{0,8}){%d,3}"
 _CLOSING, _HALF_CLOSING = re.compile(_TAGS % 1), re.compile(_TAGS % 0 + r"(?:<(?:/[^\s<>]{0,40})?)?")
 
@@ -41,16 +45,40 @@ class BehindFields(ValueReader):
     def _step_behind(self, final: bool) -> bool:
         """Find what follows a field that has ended."""
         best = self._find_crossing(self.at, final) or self._find_best(self.at, final)
+        if isinstance(best, Landing) and not best.rule.constant.text and self.policy.recover:
+            best = self._find_relaid(final) or best  # no mark tells that nothing more follows in the call
         if best is None or (isinstance(best, Landing) and best.rule.recovery):
             ends = [end for node in self.spot.nodes if (end := self.plan.get_end(node)) and self.buffer.endswith(end, 0, self.at)]
             like = self._find_like(self.spot.rules, self.at, final, ends=ends)
             if isinstance(like, Wait) or best is None or (like and like.end > best.end):
                 best = like
+        if self.scalar and not self.frames and isinstance(best, Landing) and not best.rule.constant.text:
+            ended = self._ends_line(final)  # no mark ends it, so what stands behind it has to
+            if ended is None:
+                return False
+            best = best if ended else None
         if best:
             return self._go(best)
         if self.at >= len(self.buffer) and not final:
             return False
         return self._deviate(final) and self.at < len(self.buffer)
+
+    def _ends_line(self, final: bool) -> bool | None:
+        """Whether nothing but structure stands on the same line behind a field; None where more may tell."""
+        at = skip_blank(self.buffer, self.at)
+        if "\n" in self.buffer[self.at : at]:
+            return True
+        if at == len(self.buffer):
+            return final or None
+        follows = self._structure_follows(self.at, final, True)
+        return None if isinstance(follows, Wait) else follows
+
+    def _find_relaid(self, final: bool) -> Landing | Wait | None:
+        """Return where another argument begins behind other layout than the template writes."""
+        relaid = (rule for rule in self.spot.rules if rule.recovery == RELAID_ARGUMENT)
+        line = self.buffer.find("\n", self.at, skip_blank(self.buffer, self.at))
+        found = (self._try_rule(rule, max(line, self.at), final, self.spot) for rule in relaid)
+        return next((each for each in found if each is not None), None)
 
     def _step_text(self, final: bool) -> bool:
         """Read a text; right behind calls what is like structure comes before that."""
@@ -119,9 +147,14 @@ class BehindFields(ValueReader):
             if end == MORE or over == MORE:
                 return False
         if self.policy.recover and end == over == NO:
+            more = self._has_more(final) if self.scalar else False
+            if more is not False:
+                return more is True and self._go_on_as_text()
             rest = self._begin_rest(final)
             if rest is not False:
                 return rest is True
+            if self.scalar and _COMMENT.match(self.buffer, self.at):
+                return self._go_on_as_text()
             quoted = self._read_quote_within(final) if self.writer.quote else None
             if quoted is not None:
                 return quoted
@@ -131,6 +164,15 @@ class BehindFields(ValueReader):
         self.behind, self.fresh = False, True
         self.at = self.scan = max(end, over, self.at)
         return True
+
+    def _has_more(self, final: bool) -> bool | None:
+        """Whether more of the same text stands behind a number or a word: its unit, a sign of arithmetic, or what is in brackets,
+        and no parameter of the tool; None where more may tell."""
+        found = _MORE.match(self.buffer, self.at)
+        if not final and _HALF_MORE.fullmatch(self.buffer, self.at):
+            return None
+        named = self._may_name(skip_blank(self.buffer, self.at), final) if found else False
+        return None if isinstance(named, Wait) else found is not None and not named
 
     def _read_quote_within(self, final: bool) -> bool | None:
         """Read on behind a quote that seemed to end a string, up to the first one behind which something follows that the format
@@ -170,17 +212,18 @@ class BehindFields(ValueReader):
         return MORE if isinstance(over, Wait) else behind if over else NO
 
     def _find_next_behind_strays(self, at: int, final: bool) -> Landing | Wait | None:
-        """Return where the end of a call leads, or the next one, behind the members of the object around the call that end at a
-        place, or without any behind a sign too many."""
+        """Return where the end of a call leads, or the next one, or a further argument, behind the members of the object around the
+        call that end at a place, or without any behind a sign too many."""
         if at == self.at:
             at = skip_blank(self.buffer, self.at)
-            if self.buffer[at : at + 1] not in self.plan.strays:
+            if self.buffer[at : at + 1] not in self.plan.strays or self.buffer[at + 1 : at + 2].isdigit():
                 return None
             at += 1
         landing = self._find_best(at, final)
         if isinstance(landing, Landing):
-            ends = landing.rule.closes and not landing.rule.recovery
-            return landing if ends or (landing.calls and landing.find("name") in self.names) else None
+            goes_on = landing.rule.closes or (landing.rule.kind == "key" and landing.rule.constant.firm)
+            goes_on = goes_on and not landing.rule.recovery
+            return landing if goes_on or (landing.calls and landing.find("name") in self.names) else None
         return landing
 
     def _skip_members(self) -> int:
@@ -224,7 +267,7 @@ class BehindFields(ValueReader):
         elif step.kind == "name" and writer.call.name is None:
             writer.call.name = find_tool_in(step.text, self.tools) if self.policy.recover else step.text
             if writer.call.name != step.text:
-                self._note(WITH_PREFIX if writer.call.name in step.text else OTHER_LETTERS, start)
+                self._note(OTHER_LETTERS if spell(step.text) == spell(writer.call.name) else WITH_PREFIX, start)
 
     def _begin_shape(self, landing: Landing, start: int) -> None:
         """Look at what may be calls, from where the text before it ended; white space that waits for a text goes on waiting."""
@@ -242,6 +285,7 @@ class BehindFields(ValueReader):
             return False
         named = self._names_rest(self.at, final)
         if named:
+            self._flush_scalar()
             self.shape = Fields(self.plan, 0, self.spot, begun=begun)
         return named
 

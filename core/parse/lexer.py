@@ -16,7 +16,7 @@ _MENDED: Final = re.compile(r'"|[{\[]+|[}\]]+|,\s*(?:[}\]]|\Z)|(?<![\w.])[^\W\d]
 _TOKEN: Final = re.compile(
     r"""\s*(?:
     (["{}\[\]:] | ,(?=\s*[^\s,}\]]))
-    | ([\w.+-]+)(?=\s*[^\s\w"':;=%+.-])
+    | ([\w.+-]+)(?![ \t]*[\#/(~])(?=\s*[^\s\w"':;=%+.-])
     | ([\w.+-]+\s*\Z | ,\s*\Z)
     | (\S)
     )?""",
@@ -25,10 +25,12 @@ _TOKEN: Final = re.compile(
 """A sign; a number or a word behind which no more of it comes; what may be either; and any other sign."""
 _LISTS: Final = re.compile(r"\[+|\]+")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_GROUPED: Final = re.compile(r",(?:(\d)|\Z)")
+"""A comma within a number, as it is one if no key is behind it."""
 _NEAR: Final = 64  # so far around the innermost bracket is one that another one closes
 _LONGEST: Final = 64  # characters of a number or a word whose end is waited for
 _BRACKETS: Final = frozenset("{}[]")
-_COMMENT_BEGUN: Final = re.compile(r"/(?:/[^\n]{0,1024}|\*(?:[^*]|\*(?!/)){0,1024})?\Z")
+_COMMENT_BEGUN: Final = re.compile(r"(?:/(?:/[^\n]{0,1024}|\*(?:[^*]|\*(?!/)){0,1024})?|#(?:[ \t][^\n]{0,1024})?)\Z")
 _WORDS: Final = frozenset(("true", "false", "null"))
 JSON_SIGNS: Final = re.compile(r'["\\]')
 """What matters inside a string."""
@@ -153,7 +155,7 @@ class JsonLexer:
                 if sign in _WORDS:
                     at = found.end()
                     continue
-                begun = sign == "/" and _COMMENT_BEGUN.match(text, self.place) is not None
+                begun = sign in "/#" and _COMMENT_BEGUN.match(text, self.place) is not None
                 return HOLD if (sign[0] == "," and sign[-1] not in "}]") or begun else ODD
             if self.state == STRING and sign < " ":
                 self.place = found.start()
@@ -202,9 +204,12 @@ class JsonLexer:
         if found.lastindex == 1:
             follows = _NEXT.get((self._next, sign), ANY) if sign not in "}]" or self.may_close(sign) else ANY
         elif found.lastindex == 2:
+            grouped = _GROUPED.match(text, found.end()) if self._open[-1:] == ["{"] else None
+            if grouped:
+                return ODD if grouped[1] else HOLD
             follows = COMMA if self._next in (VALUE, ITEM) and (sign in _WORDS or _NUMBER.fullmatch(sign)) else ANY
         else:
-            begun = sign == "/" and _COMMENT_BEGUN.match(text, self.place) is not None
+            begun = sign in "/#" and _COMMENT_BEGUN.match(text, self.place) is not None
             waits = found.lastindex == 3 and len(sign) < _LONGEST and (sign[0] != "," or self._next == COMMA)
             return HOLD if begun or waits else ODD
         if follows == ANY:
@@ -253,7 +258,7 @@ class JsonLexer:
         if self.state == STRING and not self.broken and sign in ",:}]":
             return self.place  # the string may have ended here, or not
         self._next = ANY
-        amid = sign != "/" or self.state != OUT or text.startswith(":", self.place - 2)  # as in an address
+        amid = sign not in "/#" or self.state != OUT or text.startswith(":", self.place - 2)  # as in an address
         comment = None if amid else COMMENT.match(text, self.place - 1)
         if comment:
             self.place = comment.end()

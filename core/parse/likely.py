@@ -26,7 +26,7 @@ from ..plan.scalars import fits
 from ..plan.spots import WAIT, Spot, Wait
 from .landing import Landing
 from .look import Lookahead
-from .names import EDGE, KEY, SCALAR, WITHIN_ID, find_signs
+from .names import EDGE, EDGE_BEHIND, KEY, SCALAR, WITHIN_ID, find_signs
 
 
 class Likely(Lookahead):
@@ -161,10 +161,10 @@ class Likely(Lookahead):
         bare = EDGE.sub("", key)
         signs = key.removesuffix(bare)
         own = self.plan.graph.path or not set(here.rule.constant.text).isdisjoint(signs.strip())  # then they are the format's
-        if bare in declared and not own:
-            return bare
-        if (ended := key.rstrip(":= ")) in declared:
-            return ended
+        ended = key.rstrip(":= ") if self.plan.graph.path else EDGE_BEHIND.sub("", key)
+        for each in (ended,) if own else (bare, EDGE_BEHIND.sub("", bare), ended):
+            if each in declared:
+                return each
         if here.spot.holds_signs or key.strip() == key:
             return key
         return key.strip().removeprefix(find_signs(self.buffer, here.end) if key[:1].isspace() else "").strip()

@@ -31,7 +31,7 @@ POPS: Final = 16  # of these are left at once, as each takes several calls of fu
 
 UNBRACKETED: Final = Rule(("",), (GAP,), closes=True, recovery="brackets missing")
 _BEGINNING: Final = 160  # characters in which an object is known from its beginning
-_OBJECT: Final = re.compile(rf"\{{\s*(?:([{''.join(QUOTES)}}}\\]|[\w$-]+\s*:)|[\w$-]*\s*\Z)")
+_OBJECT: Final = re.compile(rf"\{{\s*(?:([{''.join(QUOTES)}}}\\]|/[/*]|[\w$-]+\s*:)|/?\Z|[\w$-]*\s*\Z)")
 _HALF_KEY: Final = re.compile(r"\{\s*[\"']?\w*[\"']?\s*")
 _FIRST_KEY: Final = re.compile(r"\{\s*[\"']?(\w+)[\"']?\s*:")
 _WHOLE_CALL: Final = re.compile(r"\{\s{0,16}\"(\w{1,64})\"\s?:\s?\"([^\"\\]+)\"\s?,\s{0,16}\"(\w{1,64})\"\s?:\s?(?=\{)")
@@ -141,7 +141,7 @@ class Lookahead(Surroundings):
         if rule.guard == "rest":
             return self._look_for_rest_behind(rule, end, final)
         if rule.guard == "unquoted":
-            named = self._may_name(skip_blank(self.buffer, end) if rule.loose else end, final)
+            named = self._may_name(skip_blank(self.buffer, end) if rule.loose or trail else end, final)
             if named is not True:
                 return named or None
         if rule.guard in ("entry", "unquoted"):

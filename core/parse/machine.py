@@ -167,7 +167,7 @@ class Machine(BehindFields):
         self.gone += cut
         self.mute = max(self.mute - cut, 0) if self.mute else 0
         self.doubt = self.doubt - cut if self.doubt >= 0 else -1
-        self.opened -= cut
+        self.beyond -= cut
         self.at, self.scan, self.began = len(before), max(self.scan - cut, len(before)), self.began - cut
         self.refused, self.formless = self.refused - cut, self.formless - cut
 
@@ -200,7 +200,7 @@ class Machine(BehindFields):
         self.writer.call = None
         self.frames.clear()
         self.behind, self.holding, self.begins, self.trail = False, False, False, ""
-        self.lexer, self.shape, self.late = None, None, None
+        self.lexer, self.shape, self.late, self.scalar = None, None, None, None
         nodes = self.plan.list_nodes("reasoning") if thinking else (AFTER,)
         try:
             self.spot = self.plan.spot(TURN, nodes[:1], False)
@@ -272,6 +272,7 @@ class Machine(BehindFields):
 
     def _apply(self, landing: Landing, start: int) -> None:
         """Go where a rule leads; ``start`` is where the text before it ended."""
+        self._flush_scalar()
         if landing.rule.guard in SHAPES:
             self._begin_shape(landing, start)
             return
@@ -289,7 +290,8 @@ class Machine(BehindFields):
         self.behind, self.lexer, self.holding, self.begins, self.streaming = landing.behind, None, False, False, False
         if self._leaves_blank(landing) and not self.rejoined:
             writer.text("reasoning", self.plan.graph.blank)
-        if self.spot.kind == "reasoning" and landing.spot.kind != "reasoning":
+        ended = self.spot.kind == "reasoning" and landing.spot.kind != "reasoning"
+        if ended:
             self.ended_reasoning, self.fence = True, Fence()
             # What ends it is none of the call, which may turn out to be text.
             begin, closes = skip_blank(self.buffer, start), (*self.plan.reasoning_ends, self.plan.reasoning_end.strip())
@@ -307,7 +309,7 @@ class Machine(BehindFields):
         self.at = self.scan = landing.end
         self.mute = 0
         self.trail = landing.trail
-        begins = self.fresh or bool(landing.rule.constant.core or landing.steps)  # else it is the same text that goes on
+        begins = self.fresh or ended or bool(landing.rule.constant.core or landing.steps)  # else it is the same text that goes on
         self.fresh = begins and landing.spot.kind in ("content", "reasoning")
         self.before = "" if self.fresh else self.before
         if landing.spot.kind == "value" and not landing.behind:
@@ -330,6 +332,7 @@ class Machine(BehindFields):
 
     def _end(self) -> None:
         """Emit what was held back."""
+        self._flush_scalar()
         rest = self.buffer[max(self.at, self.mute) :]
         call = self.writer.call
         if call is not None:

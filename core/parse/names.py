@@ -29,8 +29,8 @@ LEAD, NUMBER = re.compile(rf"(?:{_WORD})?[.:/= ]{{1,2}}"), re.compile(r"(?:[:#@.
 FOREIGN: Final = re.compile(r"(\[[A-Z_]{2,40}\]|<\|?[\w-]{2,40}\|?>)([\w-]{1,64})?(?!\w)|\[[A-Z_]{0,40}\Z|<\|?[\w-]{0,40}\|?\Z")
 """A field that another format writes behind a name: a mark and a word, or the beginning of one where the output ends."""
 
-EDGE: Final = re.compile(r"\A[\W_]+")
-"""What stands before the first letter of a key."""
+EDGE, EDGE_BEHIND = re.compile(r"\A[\W_]+"), re.compile(r"[\W_]+\Z")
+"""What stands before the first letter of a key, and behind its last one."""
 _LEADING: Final = re.compile(r"[^\w\s\"'<>()\[\]{}]{1,8}\Z")
 _ID_KEY: Final = re.compile(r"(?<![^\W_])id\W{1,6}\Z", re.IGNORECASE)
 _ID_COUNTED: Final = re.compile(r"(?<![^\W_])id\W{1,6}(\d+)", re.IGNORECASE)

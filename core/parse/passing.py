@@ -29,8 +29,15 @@ LOOKS: Final = 8  # so many marks in JSON that lacks a sign may be its end
 class JsonReader(TextReader):
     """Hands on arguments that are JSON, and holds back only what is to be made valid."""
 
+    def _flush_scalar(self) -> None:
+        """Write a number or a word behind which something follows."""
+        if self.scalar is not None:
+            self.writer.arguments(self.scalar[1])
+            self.scalar = None
+
     def _close_call(self, complete: bool = True) -> None:
         """End the call that is open."""
+        self._flush_scalar()
         call = self.writer.call
         if call is None:
             return
@@ -162,8 +169,13 @@ class JsonReader(TextReader):
         if self.spot.kind != "arguments":
             types = self.wanted.get_types()
             return not types or find_type(value) in types
-        declared = self._list_declared(self.writer.call.name if self.writer.call else None)
+        declared = self._list_wanted()
         return isinstance(value, dict) and (not declared or declared.issuperset(value))
+
+    def _list_wanted(self) -> frozenset[str]:
+        """Return the keys of the arguments that are read as a whole, as far as the tool declares them."""
+        call = self.writer.call if self.spot.kind == "arguments" else None
+        return self._list_declared(call.name) if call else frozenset()
 
     def _choose_reading_of_quotes(self, beside: Beside, found: Landing | int, final: bool) -> Landing | Wait | int:
         """Choose between the readings of a quote within a string: right is the first behind whose end the call ends."""
@@ -246,7 +258,7 @@ class JsonReader(TextReader):
             self.mending = False
             passed, held = self.passed.getvalue(), self.buffer[self.at : self.scan]
             begin = len(passed + held if self.sent or cut else passed)
-            mended = self.nearest or repair(passed + held, begin, self._is_wanted)
+            mended = self.nearest or repair(passed + held, begin, self._is_wanted, self._list_wanted())
             if mended is None and (requoted := self._requote(held)):
                 mended = repair(passed + requoted)
             sent, self.nearest = self.sent or passed, ""

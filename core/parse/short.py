@@ -106,9 +106,12 @@ class ShortFields(Likely):
         if kind == "id":
             found = ID.match(buffer, start, limit)
             limit = found.end() if found else start
+            whole = self._read_quoted_id(here, start, limit, final)
+            if whole is not None:
+                return whole
         at = start
         units = here.spot.units
-        if kind == "key" and self.policy.recover and not units.first:
+        if kind == "key" and self.policy.recover:
             quoted = self._read_quoted(here, start, final)
             if quoted is not None:
                 return quoted
@@ -141,19 +144,42 @@ class ShortFields(Likely):
             return None
         return Wait(short=here.spot)
 
+    def _read_quoted_id(self, here: Landing, start: int, end: int, final: bool) -> Landing | Wait | None:
+        """Read an id in quotes that has brackets in it, the first at a place, as far as no recovery needs to tell its end."""
+        quote, bracket = self.buffer[start - 1], self.buffer[end : end + 1]
+        if quote not in ("'", '"') or bracket in ("", "'", '"') or bracket.isspace():
+            return None
+        close = self.buffer.find(quote, end, start + SHORT)
+        if close < 0:
+            return None if final or len(self.buffer) > start + SHORT else WAIT
+        found = self._leave_short(here, "id", self.buffer[start:close], close, final)
+        return found if isinstance(found, Wait) or (found and not found.rule.recovery) else None
+
     def _read_quoted(self, here: Landing, start: int, final: bool) -> Landing | Wait | None:
-        """Read a key that stands in the quotes of strings, where the format writes none around keys."""
+        """Read a key that stands in the quotes of strings, where the format writes none around keys, or a parameter of the tool in
+        whatever quotes."""
         quote, rest = self.plan.quote, self.buffer[start : start + SHORT]
-        if not quote or not rest.startswith(quote):
-            return WAIT if rest and quote.startswith(rest) and not final else None
+        plain = quote != "" and not here.spot.units.first
+        own = plain and rest.startswith(quote)
+        if plain and not own and rest and quote.startswith(rest) and not final:
+            return WAIT
+        quote = quote if own else rest[:1]
+        if not own and quote not in ('"', "'", "`"):
+            return None
         begin = start + len(quote)
         end = self.buffer.find(quote, begin, begin + SHORT)
         if end < 0:
             return None if final or len(self.buffer) > begin + SHORT else WAIT
-        if not KEY.fullmatch(self.buffer, begin, end):
+        key, behind = self.buffer[begin:end], end + len(quote)
+        if not own:  # what the template writes behind a key has to follow to the letter
+            shown = (rule.constant for rule in here.spot.rules if not rule.recovery and rule.constant.text)
+            follows = [each.match_exactly(self.buffer, behind, final) for each in shown]
+            if key not in self._list_declared(self._find_name(here)) or all(place == NO for place in follows):
+                return None
+        elif not KEY.fullmatch(key):
             return None
         here = here.replace(rule=here.rule.name_recovery("key in quotes"))
-        return self._leave_short(here, "key", self.buffer[begin:end], end + len(quote), final)
+        return self._leave_short(here, "key", key, behind, final)
 
     def _land_name(self, here: Landing, final: bool) -> Landing | Wait | None:
         if here.rule.guard == "known" and not self.names:
@@ -284,7 +310,7 @@ class ShortFields(Likely):
             numbered = find_numbered_id(here.spot.rules, self.buffer, text, at)
             return here.replace(steps=(*here.steps, Step("name", text), *list_id(numbered)))
         if kind == "id":
-            if not ID.fullmatch(text):
+            if not text or not text.isprintable():
                 return None
             named = (Step("name", find_name_in_id(text, self.names)),) if here.spot.nodes[0].carries_name else ()
             return here.replace(steps=(*here.steps, Step("id", text), *named))
@@ -310,6 +336,9 @@ class ShortFields(Likely):
             return None, False
         if kind == "name" and not constant.core and AMID_WORD.match(self.buffer, at - 1):
             return None, False  # only a mark ends a name there
+        quoted = kind == "key" and rule.recovery and constant.core in QUOTES
+        if quoted and self.buffer.endswith(f"{constant.core}{here.find('key')}", 0, at):
+            return None, False  # the key stands in these quotes
         end = constant.match_exactly(self.buffer, at, final)
         path = self.plan.graph.path if kind == "key" else None
         goes_on = path is not None and path.begins(self.buffer, at)

@@ -85,9 +85,10 @@ class Standing:
         self.patience = SHORT  # for how many characters that is waited for
         self.scan = 0  # where to look on for the end of a text
         self.mute = 0  # where in the buffer the prompt ends, as long as what it has written is held back
+        self.scalar: tuple[str, str] | None = None  # a number or a word that waits for what follows: as it stands, and its JSON
         self.streaming = False  # whether a value is emitted as a string as it comes
         self.doubt = -1  # the first place at which a value may have ended if what ends it never comes
-        self.opened = -1  # behind the last such place, where the next value begins
+        self.beyond = -1  # behind the last such place, where the next value begins
         self.rejoined = False  # whether reasoning that had ended was opened again, and nothing of it has come
         self.lexer: JsonLexer | None = None
         self.within: Text | None = None  # the notation in which JSON is written as a text
@@ -150,6 +151,11 @@ class Standing:
         before = self.buffer[begun - 1] if begun > self.at else self.before.rstrip(" \t")[-1:]
         within = begun == self.at and self.spot.lined  # a mark of the text stands before the place, as before each of its lines
         return before in ("", "\n") and not within
+
+    def _stands_for_itself(self, rule: Rule, at: int) -> bool:
+        """Whether what a rule matches is text: what would have to be escaped only where a line begins, and stands elsewhere."""
+        lines = self.spot.units.lines
+        return lines != () and rule.constant.core.startswith(lines) and not self._begins_line(skip_blank(self.buffer, at))
 
     def _ends_answer(self, at: int) -> bool:
         """Whether an answer may have ended at a place: with a sentence, a line, or a word right before it."""

@@ -68,6 +68,8 @@ class TextReader(Crossings):
                 begun = self._find_blank(at)  # a mark may yet be found that has layout before it
             elif escape != MORE:  # else it may be the beginning of a mark that has layout before it
                 landing = self._find_beyond(at, escape, final) if escape > at else self._find_shown(at, final)
+            if isinstance(landing, Landing) and self._stands_for_itself(landing.rule, at):
+                landing = None
             landing = self._find_longer(landing, at, final) if isinstance(landing, Landing) else landing
             if isinstance(landing, Landing) and self._is_late(landing, at):
                 landing = self._find_going_on(at, final) or landing
@@ -86,7 +88,7 @@ class TextReader(Crossings):
                     self.until, self.patience = CODE_SIGNS, HELD_CALL
                 return False
             if landing and self._is_late(landing, at):
-                self.doubt, self.opened = at if self.doubt < 0 else self.doubt, landing.end
+                self.doubt, self.beyond = at if self.doubt < 0 else self.doubt, landing.end
                 self.scan = at + 1
                 continue
             interrupts = self.spot.kind == "reasoning" and self.policy.interrupts != "call"
@@ -298,7 +300,7 @@ class TextReader(Crossings):
         found = self._find_last_end(self.doubt)
         if found is None or found[0].rule.guard != "unquoted":
             return False
-        return not opens or self.spot.units.bars(quote) or self.opened == at + len(quote)
+        return not opens or self.spot.units.bars(quote) or self.beyond == at + len(quote)
 
     def _await(self, wait: Wait) -> None:
         """Note what may come next without anything being decided by it."""

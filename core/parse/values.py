@@ -12,7 +12,7 @@ from ..format.cut import cut_common_start
 from ..format.units import MORE, NO, get_units
 from ..plan.constants import SIGNS, skip_blank
 from ..plan.rules import Rule
-from ..plan.scalars import match_scalar, read_bare, read_empty
+from ..plan.scalars import escape_json, match_scalar, read_bare, read_empty
 from ..plan.spots import WAIT, Spot, Wait
 from ..recover.repair import LITERALS, QUOTES, read_literal, unquote
 from .landing import HELD, Frame, Landing
@@ -214,15 +214,24 @@ class ValueReader(JsonReader):
             return self._write_scalar(end, encode_basestring(self.buffer[at:end]) if untyped else literal)
         if final and match_scalar(self.spot.nodes, self.buffer, at, False)[0] == MORE:
             return False  # half a word
+        self._note("value in other notation", at)
         self.writer.arguments('"')
         self.spot = self._as_string()
         return True
 
     def _write_scalar(self, end: int, literal: str) -> bool:
-        """Write the JSON of a value that ends at a place."""
-        self.writer.arguments(literal)
+        """Take the JSON of a value that ends at a place; it is written when something follows."""
+        self.scalar = (self.buffer[self.at : end], literal)
         self.at = self.scan = end
         self.behind = True
+        return True
+
+    def _go_on_as_text(self) -> bool:
+        """Take a number or a word behind which nothing follows that the format knows for the beginning of a text."""
+        assert self.scalar
+        self._note("value in other notation", self.at)
+        self.writer.arguments('"' + escape_json(self.scalar[0].lstrip()))
+        self.scalar, self.behind, self.spot = None, False, self._as_string()
         return True
 
     def _begins_json(self, at: int, final: bool) -> bool | Wait:
@@ -261,9 +270,10 @@ class ValueReader(JsonReader):
             rest = self.buffer[end:].strip() if final else None
             if not follows and (rest is None or not any(text.startswith(rest) for text in ("", *self.plan.last_ends))):
                 return NO, ""
-        if self.buffer[end : end + 1].isdigit() or self._goes_on(end, final):
+        whole = read_literal(self.buffer, at) if self.buffer[end : end + 1].isdigit() or self._goes_on(end, final) else None
+        if whole:
             self._note("value in other notation", at)
-            end, read = read_literal(self.buffer, at) or (end, literal)
+            end, read = whole
             literal = literal if final and end == len(self.buffer) else read  # of what is cut off nothing is made up
             if types and not {"integer", "number"} & {*types}:
                 literal = encode_basestring(self.buffer[at:end])  # as a number it would lose its zeros
@@ -304,7 +314,7 @@ class ValueReader(JsonReader):
         self.sent = sent
         self.closer, self.mending, self.passed = "" if within else brackets[1], True, StringIO()
         self.passed.write(begun)
-        self.spot, self.schema, self.behind = base.spot, base.schema, False
+        self.spot, self.schema, self.behind, self.scalar = base.spot, base.schema, False, None
         del self.frames[:], call.levels[1 + len(call.path) :]
         self.lexer = JsonLexer(mends=True)
         self.lexer.scan(begun, 0)

@@ -24,11 +24,12 @@ _LAST: Final = re.compile(r"\s*\S+\s*\Z")
 
 
 class Headers(NamedTuple):
-    """What leads from a text to a further header, what a header may begin with, what finds its end (a mark, or JSON behind it where
-    that was left out), what names a tool in it, and what an id, which words tell its kind, and what follows the mark."""
+    """What leads from a text to a further header, what a header may begin with, the mark that ends it, and what finds that, or JSON
+    where it was left out, what names a tool in it, and what an id, which words tell its kind, and what follows the mark."""
 
     leads: tuple[str, ...]
     firsts: tuple[str, ...]
+    mark: str
     end: re.Pattern[str]
     name: re.Pattern[str]
     id: re.Pattern[str] | None
@@ -77,7 +78,7 @@ def find_headers(marks: Landmarks) -> Headers | None:
     before = "|".join(re.escape(text) for text in sorted(numbered.values(), key=len, reverse=True) if text)
     named = re.compile(rf"(?:{name})\s*([\w.:-]+)")
     known = re.compile(rf"(?:{before})\s*([\w.:-]+)") if before else None
-    return Headers(tuple(sorted(leads)), tuple(sorted(firsts)), end, named, known, words, spots)
+    return Headers(tuple(sorted(leads)), tuple(sorted(firsts)), mark, end, named, known, words, spots)
 
 
 def _list_marks(text: str) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, pairwise
 from typing import Final, NamedTuple
 
@@ -137,7 +137,8 @@ class Landmarks:
         self.turn_end = find_turn_end(graph)
         beginnings = {text: self._find_beginning(text) for text in graph.others}
         self.others = sorted(set(beginnings.values()) - {""})
-        self.heads = frozenset(text.removesuffix(other).strip() for text, other in beginnings.items() if other) - {""}
+        heads = {text.removesuffix(other).strip() for text, other in beginnings.items() if other}
+        self.heads = heads.union(self._list_heads()) - {""}
         """What ends a message right before those, though not a turn."""
         self.calls = any(node.kind in ("name", "id") for node in graph.turn.nodes)
         self._links: dict[tuple[str, str], list[Link]] = {}
@@ -230,6 +231,14 @@ class Landmarks:
         known = [place for place, head in heads.items() if any(text.startswith(head) for text in inner)]
         text = other[min(known, default=0) :].strip()
         return text if is_marked(text) and not any(text in each for each in inner) else ""
+
+    def _list_heads(self) -> Iterator[str]:
+        """Return what ends a message within a turn, right before one that begins as messages of other roles do."""
+        firm = [[other[:place] for place in find_cuts(other) if is_firm(other[:place])] for other in self.others]
+        begins = {texts[0] for texts in firm if texts}
+        for edge in self.graph.turn.edges:
+            if self.nodes[TURN, edge.source].kind in ("content", "reasoning"):
+                yield from (edge.text.partition(begin)[0].strip() for begin in begins if begin in edge.text)
 
     def list_end_texts(self) -> list[str]:
         """Return what ends turns behind text."""

@@ -356,8 +356,11 @@ class Plan(Relaxations):
     def _list_loose_headers(self, first: bool = False, bare: bool = False) -> list[Rule]:
         """Return what begins a header whose parts may stand in any order, the first of a turn or another one; a ``bare`` one has
         nothing before it that begins a message."""
-        leads = self.headers.leads if self.headers and not (first or bare) else [""]
-        firsts = [part for part in (self.headers.firsts if self.headers else ()) if not (bare and part.strip()[0].isalnum())]
+        if self.headers is None:
+            return []
+        leads = [""] if first or bare else self.headers.leads
+        firsts = [part for part in self.headers.firsts if not (bare and part.strip()[0].isalnum())]
+        firsts += [] if bare else [self.headers.mark]  # nothing of it stands before its end
         name = OPEN_REASONING if bare else "header in another order"
         return make_rules((lead + part for lead in leads for part in firsts), HEADER, name, "header")
 

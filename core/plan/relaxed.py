@@ -200,11 +200,13 @@ class Relaxations(Openings):
         signs = {own[0] for own in map(_ASSIGNS.match, written) if own}
         if len(signs) > 1:  # which of them it is says of what type the value is
             return
+        needed = "" in written  # a key may be one without a value
         for link in self.leave(node):
             if own := _ASSIGNS.match(text := link.text.lstrip()):
                 rest = text[own.end() :]
                 others = [sign for sign in (*_ASSIGNING, own[0][1:]) if sign and sign != own[0]]
-                texts = [f" {sign}{rest}" for sign in dict.fromkeys(others)] + ([f" {rest.lstrip()}"] if rest.strip() else [])
+                texts = [f" {sign}{rest}" for sign in dict.fromkeys(others)]
+                texts += [f" {rest.lstrip()}"] if rest.strip() and not needed else []
                 yield from make_rules(texts, link.to, "value in other notation")
 
     def _list_other_marks(self, node: Node) -> Iterator[Rule]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from json.encoder import encode_basestring
 from typing import Any
@@ -22,7 +22,9 @@ from .nearest import list_nearest
 
 _DEPTH = 128  # brackets within each other
 
-COMMENT = re.compile(r"//[^\n]*(?:\n|\Z)|/\*(?:[^*]|\*(?!/))*\*/")
+_OF_JSON = r"""[^\n{\[]{0,256}(?:[}\]]\S{0,64}[ \t]*\n|,\s?"[^"\n]{1,64}"\s?:)"""
+COMMENT = re.compile(rf"(?://|#[ \t])(?!{_OF_JSON})[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/")
+"""One that takes in the rest of the value is none."""
 _BLANK = re.compile(rf"(?:\s+|{COMMENT.pattern})*")
 _WITH_ZEROS = re.compile(r"0\d+\Z")
 _PLAIN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])", re.ASCII)
@@ -30,6 +32,8 @@ _LOOSE = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])", re.AS
 _WORD = re.compile(r"[^\W\d]\w*")
 LITERALS = {"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
 """What JSON and Python write for true, false and nothing, and what that is in JSON."""
+_COMMENTED = re.compile(rf"(?:{_LOOSE.pattern}|{'|'.join(LITERALS)})[ \t]+(?:{COMMENT.pattern})", re.ASCII)
+"""A number or another word of JSON with a comment behind it."""
 QUOTES = {'"': '"', "'": "'", "`": "`", "“": "”", "„": "“", "‘": "’", "«": "»"}
 """What ends a string, by what opens it: also the quotes of typeset text, and those of JavaScript for texts of several lines."""
 COMMAS, COLONS = (",", "，"), (":", "：", "=>", "=")
@@ -41,10 +45,12 @@ _NEXT = re.compile(r"""\s*,\s*(?:["'}\]{\[/\d-]|[^\W\d]\w*\s*:|(?:true|false|nul
 _NEXT_KEY = re.compile(r"""\s*,?\s*"[^"\n}]{1,64}"\s*:|\s*,\s*(?:'[^'\n]{1,64}'\s*:|[^\W\d]\w*\s*:|[}/])""")
 _NEXT_KEY_BEGUN = re.compile(r"""\s*(?:,\s*(?:[^\W\d]\w{0,64}\s*|'[^'\n]{0,64}(?:'\s*)?)?|,?\s*"[^"\n}]{0,64}(?:"\s*)?)\Z""")
 _NEXT_BEGUN = re.compile(r"""\s*(?:,\s*(?:[^\W\d]\w{0,64}\s*)?|"[\w.-]{0,64}(?:"\s*)?)\Z""")
+_NEXT_MEMBER = re.compile(r"""([^"\n,]{1,64}),\s*"([^"\n]{1,64})"\s*:""")
 _HALVES = re.compile(r"[\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _KNOWN = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'"}
-_BARE = re.compile(r"""[-+$]?\w[^\s,:{}\[\]"]*(?:[ :][^\s,:{}\[\]"]+)*(?=\s*[,\]}])""")
+_BARE = re.compile(r"""[-+$~≈±]?\w[^\s,:{}\[\]"]*(?:[ :][^\s,:{}\[\]"]+)*(?=\s*[,\]}])""")
+_GROUPED = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?=\s*[,}])", re.ASCII)
 CLOSERS = {"{": "}", "[": "]", "(": ")"}
 
 
@@ -52,11 +58,14 @@ class _BrokenError(ValueError):
     """The text is no value."""
 
 
-def repair(text: str, begin: int = 0, accepts: Callable[[Any], bool] = lambda _: True) -> str | None:
+def repair(
+    text: str, begin: int = 0, accepts: Callable[[Any], bool] = lambda _: True, keys: Set[str] = frozenset()
+) -> str | None:
     """Return a text as valid JSON; None where it is no value of any kind.
 
     What stands before ``begin`` stays as it is where a sign is missing or stands twice; ``accepts`` tells whether a value is one
-    that is wanted. Linear in the length of the text, but for bounded tries of :mod:`.nearest`.
+    that is wanted, and ``keys`` are those of an object that are known, before which a string ends whose quote stands within it.
+    Linear in the length of the text, but for bounded tries of :mod:`.nearest`.
     """
 
     def find_nearest(sure: bool) -> str | None:
@@ -65,12 +74,12 @@ def repair(text: str, begin: int = 0, accepts: Callable[[Any], bool] = lambda _:
 
     if '"' not in text:
         return _repair(text, loose=False)
-    return _repair(text, loose=False) or find_nearest(sure=True) or _repair(text, loose=True) or find_nearest(sure=False)
+    return _repair(text, loose=False) or find_nearest(sure=True) or _repair(text, True, keys) or find_nearest(sure=False)
 
 
-def _repair(text: str, loose: bool) -> str | None:
+def _repair(text: str, loose: bool, keys: Set[str] = frozenset()) -> str | None:
     try:
-        reader = _Reader(text, loose=loose)
+        reader = _Reader(text, 0, loose, keys)
         reader.read(_DEPTH)
         reader.skip()
     except (_BrokenError, RecursionError):
@@ -137,13 +146,14 @@ def _read_escape(written: str) -> str:
 
 
 class _Reader:
-    """Reads one value from a place, writing it as JSON; a ``loose`` one takes quotes for a part of a string that do not end it."""
+    """Reads one value from a place, writing it as JSON; a ``loose`` one takes quotes for a part of a string that do not end it, up
+    to one of some ``keys`` of the outermost object."""
 
-    def __init__(self, text: str, at: int = 0, loose: bool = False) -> None:
+    def __init__(self, text: str, at: int = 0, loose: bool = False, keys: Set[str] = frozenset()) -> None:
         self.text = text
         self.at = at
         self.out: list[str] = []
-        self._loose = loose
+        self._loose, self._keys = loose, keys
         self._open: list[str] = []
 
     def skip(self) -> None:
@@ -171,12 +181,16 @@ class _Reader:
         end = self._find_end(found.end(), key) if sign == '"' and self._loose and self._open else found.end()
         written = self.text[self.at : end]
         self.at = end
-        self.out.append(written if sign == '"' and _is_valid(written) else encode_basestring(unquote(written[1:-1])))
+        inside = written[1:] if end > found.end() and not written.endswith(sign) else written[1:-1]
+        self.out.append(written if sign == '"' and _is_valid(written) else encode_basestring(unquote(inside)))
 
     def _find_end(self, end: int, key: bool) -> int:
         """Return where a string ends of which a quote stands before a place."""
         inner = False
         while ends_string(self.text, end, self._open, key, inner) is False:
+            member = _NEXT_MEMBER.match(self.text, end) if self._open == ["{"] else None
+            if member and member[2] in self._keys:
+                return end + len(member[1])
             found, inner = _INNER.match(self.text, end), True
             if found is None:
                 raise _BrokenError
@@ -228,8 +242,12 @@ class _Reader:
         if self.text.startswith((",", CLOSERS[self._open[-1]]), self.at):
             self.out.append("null")
             return True
-        found = _BARE.match(self.text, self.at)
-        if found is None or all(word in LITERALS or _LOOSE.fullmatch(word) for word in found[0].split()):
+        found = _GROUPED.match(self.text, self.at) if self._open[-1] == "{" else None  # in a list its commas part numbers
+        if found is None and not _COMMENTED.match(self.text, self.at):
+            found = _BARE.match(self.text, self.at)
+            if found and all(word in LITERALS or _LOOSE.fullmatch(word) for word in found[0].split()):
+                found = None
+        if found is None:
             return False
         self.out.append(encode_basestring(found[0]))
         self.at = found.end()

@@ -50,12 +50,12 @@ class Member(NamedTuple):
 
 
 def find_tool_in(name: str, tools: ToolSet | None) -> str:
-    """Return the tool of a request that a name is with a word in front of it or a number behind it; the name where it is one
-    itself, or none is."""
+    """Return the tool of a request that a name is with a word in front of it or a number behind it, or in other letters; the name
+    where it is one itself, or none is."""
     if tools is None or name in tools:
         return tools.aliases.get(name, name) if tools else name
     found = _PREFIXED.fullmatch(name)
-    return found[1] if found and found[1] in tools else name
+    return found[1] if found and found[1] in tools else tools.find_spelled(name) or name
 
 
 def read_calls(text: str, tools: ToolSet | None, envelope: Envelope) -> list[FoundCall] | None:
