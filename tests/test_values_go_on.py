@@ -71,3 +71,12 @@ def test_a_sign_too_many_behind_a_list_ends_no_call() -> None:
     prompt, text = render_turn(source, {"content": "Go.", "tool_calls": [make_call("get_weather", arguments)]}, tools)
     found = read_all_ways(analyze(source), text.replace('["a"]', '["a"],').replace("3", "3,"), tools, prompt, "repair")
     assert (found.content, get_calls(found)) == ("Go.", [("get_weather", arguments)])
+
+
+def test_a_key_may_follow_a_number_with_nothing_between() -> None:
+    items = ITEMS.replace("ITEM", "{{ k }}={{ v | tojson }}")
+    source, arguments = TURN.replace("CALL", "[[{{ c.function.name }}(" + items + ")]]"), {"days": 347, "late": True, "city": "Oslo"}
+    tools = [make_tool("get_weather", city="string", days="integer", late="boolean")]
+    prompt, text = render_turn(source, {"content": "Go.", "tool_calls": [make_call("get_weather", arguments)] * 2}, tools)
+    found = read_all_ways(analyze(source), text, tools, prompt, "repair")
+    assert (found.content, get_calls(found), found.recoveries) == ("Go.", [("get_weather", arguments)] * 2, [])
