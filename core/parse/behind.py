@@ -52,7 +52,8 @@ class BehindFields(ValueReader):
             like = self._find_like(self.spot.rules, self.at, final, ends=ends)
             if isinstance(like, Wait) or best is None or (like and like.end > best.end):
                 best = like
-        if self.scalar and isinstance(best, Landing) and best.rule.closes and not best.rule.constant.text:
+        bare = isinstance(best, Landing) and best.rule.closes and not (best.rule.constant.text or best.rule.recovery)
+        if self.scalar and bare:
             ended = self._ends_line(final)  # no mark ends it, so what stands behind it has to
             if ended is None:
                 return False
