@@ -43,8 +43,6 @@ _FOUND = ("right", "meant", "text", "part", "bytes", "other")
 _EDGES = 14  # texts of a format that are tried in a message
 _PLACES = 6  # places of a message at which a sign is dropped, and as many at which one is doubled
 _SIGN = re.compile(r"<[^<>\s]{1,60}>|[^\w\s]")
-
-
 _MORE = ("{} nights", "{}n", "{}%", "2-{}", "~{}", "{} + 1", "{} (or so)", "{} # or so", "{} /* or so */", '"{}"', "'{}'")
 _WORD = re.compile(r"\w+")
 

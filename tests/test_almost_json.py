@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from streams import analyze, make_tool, read_all_ways
 
 from chat_autoparser.recover import Policy
+from chat_autoparser.recover.repair import repair
 
 TEMPLATE = """\
 {%- for m in messages -%}
@@ -161,6 +162,14 @@ VALUES = st.recursive(
 def test_valid_json_is_passed_on_to_the_letter(arguments: dict[str, Any], indent: int | None) -> None:
     written = json.dumps(arguments, indent=indent, ensure_ascii=False)
     assert read(written) == [("run", written), ("stop", SECOND)]
+
+
+@pytest.mark.parametrize(("begin", "end"), [("/*", "*/"), ("//", "\n")])
+def test_a_comment_ends_near_by(begin: str, end: str) -> None:
+    """Each number looks for the end of one behind it: one without an end would cost the whole of the rest each time."""
+    near, far = (f'{{"times": 1 {begin} {"x" * size}{end}, "code": "y"}}' for size in (900, 2000))
+    assert json.loads(repair(near) or "null") == {"times": 1, "code": "y"}
+    assert json.loads(repair(far) or "null") == {"times": f"1 {begin} {'x' * 2000}{end.strip()}", "code": "y"}
 
 
 @settings(max_examples=150, deadline=None)

@@ -52,10 +52,10 @@ class Special(NamedTuple):
 
 def list_special(hints: Hints) -> Special:
     """Return the texts that a template may write in another way: the characters above, the signs in its own short texts, as what it
-    exchanges in a text is one of these, what its source says that it exchanges, and the signs for which it looks where a text or a
-    line begins."""
+    exchanges in a text is one of these, what its source says that it exchanges, and what it looks for where a text or a line
+    begins."""
     signs = [sign for sign in list_signs(hints, 2) if sign not in _SPECIAL]
-    begun = tuple(sorted(hints.begun))[:_SIGNS]
+    begun = tuple(sorted(text for text in hints.begun if len(text) < _LONGEST))[:_SIGNS]
     sequences = dict.fromkeys([*(f"\n{sign}" for sign in begun), *list_sequences(hints)[:_SIGNS]])
     return Special((*_SPECIAL, *signs[:_SIGNS], *sequences), begun)
 

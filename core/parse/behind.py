@@ -169,11 +169,12 @@ class BehindFields(ValueReader):
     def _has_more(self, final: bool) -> bool | None:
         """Whether more of the same text stands behind a number or a word: its unit, a sign of arithmetic, or what is in brackets,
         and no parameter of the tool; None where more may tell."""
-        found = _MORE.match(self.buffer, self.at)
         if not final and _HALF_MORE.fullmatch(self.buffer, self.at):
             return None
-        named = self._may_name(skip_blank(self.buffer, self.at), final) if found else False
-        return None if isinstance(named, Wait) else found is not None and not named
+        if not _MORE.match(self.buffer, self.at):
+            return False
+        named = self._may_name(skip_blank(self.buffer, self.at), final)
+        return None if isinstance(named, Wait) else not named
 
     def _read_quote_within(self, final: bool) -> bool | None:
         """Read on behind a quote that seemed to end a string, up to the first one behind which something follows that the format

@@ -3,11 +3,14 @@ what may be a key: its signs, what stands before it and behind it, and what the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from typing import Final
 
 from ..format.units import MORE, NO, Units
-from ..plan.constants import DATA, SIGNS, skip_blank
+from ..plan.constants import DATA, SIGNS, find_end, skip_blank
 from ..plan.echoes import cut_echo
+from ..plan.ends import MISSING
 from ..plan.landmarks import FIELDS, QUOTES, TURN
 from ..plan.mistyped import (
     HALF_MARK,
@@ -27,6 +30,9 @@ from ..plan.spots import WAIT, Spot, Wait
 from .landing import Landing
 from .look import Lookahead
 from .names import EDGE, EDGE_BEHIND, KEY, SCALAR, WITHIN_ID, find_signs
+
+_MORE_SIGNS: Final = re.compile(r"[^\w\s{}()\[\]<>\"'`,;:]{1,2}")
+"""A sign too many at the end of a mark, if a line ends behind it as it does behind the mark."""
 
 
 class Likely(Lookahead):
@@ -230,6 +236,23 @@ class Likely(Lookahead):
         if path is not None and sign in path.signs:
             return False
         return sign == "\n" or sign in units.stands_for or (not holds_signs and SIGNS.match(sign) is not None)
+
+    def _is_half_name(self, rule: Rule, here: Landing, kind: str, over: bool) -> bool:
+        """Whether nothing tells that what was read is a name, and no half one: no tool of the request is called so, and what ends
+        the call is missing, or no mark is behind it though the format has one, or the output is ``over`` there."""
+        if kind != "name":
+            return False
+        if rule.recovery and (rule.closes or rule.kind == "end"):
+            return here.find("name") not in self.names
+        bare = not rule.constant.text and (over or rule.recovery == MISSING)
+        return bare and self.tools is not None and here.find("name") not in self.tools
+
+    def _pass_more_signs(self, at: int, final: bool) -> int:
+        """Return the place behind a sign or two that stand before the end of a line; the place itself where none do, or MORE."""
+        end = find_end(_MORE_SIGNS, self.buffer, at)
+        if end == len(self.buffer) > at and not final:
+            return MORE
+        return end if self.buffer.startswith("\n", end) else at
 
     def _is_laid(self, here: Landing) -> bool:
         """Whether the text of a rule stands to the letter before a place."""

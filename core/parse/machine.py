@@ -332,7 +332,6 @@ class Machine(BehindFields):
 
     def _end(self) -> None:
         """Emit what was held back."""
-        self._flush_scalar()
         rest = self.buffer[max(self.at, self.mute) :]
         call = self.writer.call
         if call is not None:

@@ -8,7 +8,6 @@ from typing import Final
 from ..format.units import MORE, NO
 from ..plan.constants import find_end, skip_blank
 from ..plan.crossings import ASSIGNING
-from ..plan.ends import MISSING
 from ..plan.guards import OF_TOOLS
 from ..plan.landmarks import GAP, QUOTES, TURN
 from ..plan.rules import MISTYPED, UNTYPED, Rule
@@ -38,8 +37,6 @@ from .names import (
     is_within,
 )
 
-_MORE_SIGNS: Final = re.compile(r"[^\w\s{}()\[\]<>\"'`,;:]{1,2}")
-"""A sign too many at the end of a mark, if a line ends behind it as it does behind the mark."""
 _BETWEEN: Final = re.compile(r"[^\w{}()\[\]\"']{1,12}")
 """Signs between a name that is no key and an object."""
 
@@ -316,16 +313,6 @@ class ShortFields(Likely):
             return here.replace(steps=(*here.steps, Step("id", text), *named))
         return here
 
-    def _is_half_name(self, rule: Rule, here: Landing, kind: str, over: bool) -> bool:
-        """Whether nothing tells that what was read is a name, and no half one: no tool of the request is called so, and what ends
-        the call is missing, or no mark is behind it though the format has one, or the output is ``over`` there."""
-        if kind != "name":
-            return False
-        if rule.recovery and (rule.closes or rule.kind == "end"):
-            return here.find("name") not in self.names
-        bare = not rule.constant.text and (over or rule.recovery == MISSING)
-        return bare and self.tools is not None and here.find("name") not in self.tools
-
     def _leave_by(
         self, rule: Rule, here: Landing, kind: str, at: int, final: bool, types: tuple[str, ...]
     ) -> tuple[Landing | Wait | None, bool]:
@@ -392,13 +379,6 @@ class ShortFields(Likely):
         relaxed = isinstance(landing, Landing) and bool(landing.rule.recovery) and not here.rule.recovery
         elsewhere = loosely and self._leads_elsewhere(rule, here, kind, at, final)
         return (WAIT if isinstance(elsewhere, Wait) else landing), begins != NO and not (relaxed or elsewhere)
-
-    def _pass_more_signs(self, at: int, final: bool) -> int:
-        """Return the place behind a sign or two that stand before the end of a line; the place itself where none do, or MORE."""
-        end = find_end(_MORE_SIGNS, self.buffer, at)
-        if end == len(self.buffer) > at and not final:
-            return MORE
-        return end if self.buffer.startswith("\n", end) else at
 
     def _find_half(self, rule: Rule, here: Landing, at: int, final: bool) -> Landing | None:
         """Return where one stands if the output ends inside of what ends the call."""

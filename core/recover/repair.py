@@ -23,8 +23,8 @@ from .nearest import list_nearest
 _DEPTH = 128  # brackets within each other
 
 _OF_JSON = r"""[^\n{\[]{0,256}(?:[}\]]\S{0,64}[ \t]*\n|,\s?"[^"\n]{1,64}"\s?:)"""
-COMMENT = re.compile(rf"(?://|#[ \t])(?!{_OF_JSON})[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/")
-"""One that takes in the rest of the value is none."""
+COMMENT = re.compile(rf"(?://|#[ \t])(?!{_OF_JSON})[^\n]{{0,1024}}\n|/\*(?:[^*]|\*(?!/)){{0,1024}}\*/")
+"""One that takes in the rest of the value is none, nor one that has no end near by, as each number looks for it."""
 _BLANK = re.compile(rf"(?:\s+|{COMMENT.pattern})*")
 _WITH_ZEROS = re.compile(r"0\d+\Z")
 _PLAIN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])", re.ASCII)
