@@ -94,6 +94,12 @@ def test_a_quote_that_ends_no_string_is_a_part_of_it(written: str, meant: dict[s
         ('{"code": https://x.org/?a=1, "times": 5}', {"code": "https://x.org/?a=1", "times": 5}),
         (r'{"note": "C:\users\me"}', {"note": r"C:\users\me"}),
         ('{"note": 50%}', {"note": "50%"}),
+        (r'{"note": "\u00e9 \d \로", "times": 1}', {"note": r"é \d \로", "times": 1}),
+        (r"""{'note': 'it\'s "a" \x41 \u12'}""", {"note": r'it\'s "a" A \u12'.replace("\\'", "'")}),
+        (r'{"note": "x", "all": \n[1, 2]\n\n}', {"note": "x", "all": [1, 2]}),
+        (r'{\n"times": 1\n}', {"times": 1}),
+        ('{"code": """say "a"\n""", "times": 1}', {"code": 'say "a"\n', "times": 1}),
+        ("{'code': '''it's\n'a''', 'times': 1}", {"code": "it's\n'a", "times": 1}),
     ],
 )
 def test_what_json_does_not_have_there_is_written_as_it_has_it(written: str, meant: dict[str, Any]) -> None:
@@ -142,6 +148,32 @@ def test_what_is_no_json_within_a_text_is_named(written: str) -> None:
     assert found.incomplete or "arguments that are no JSON" in found.recoveries
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (r'''"{'code': 'x', 'times': 2}"''', {"code": "x", "times": 2}),
+        (r'"{\"code\": \"x\", \"times\": 2,}"', {"code": "x", "times": 2}),
+        (r'"{\"all\": [1 2], \"code\": \"a \"b\" c\"}"', {"all": [1, 2], "code": 'a "b" c'}),
+        (r'"{code: x, times: 2}"', {"code": "x", "times": 2}),
+        (r'"{\"times\": 2"', {"times": 2}),
+        (r'"{\"all\": [1, 2"', {"all": [1, 2]}),
+    ],
+)
+def test_what_is_almost_json_within_a_text_is_mended(written: str, meant: dict[str, Any]) -> None:
+    (name, arguments), second = read(written)
+    assert (name, json.loads(arguments), second) == ("run", meant, ("stop", SECOND))
+    assert read(written, "lenient")[1] == ("stop", SECOND)
+
+
+@pytest.mark.parametrize("begin", ['{"arguments": ', '{"input": ', '{\n  "with": '])
+def test_arguments_may_stand_within_an_object(begin: str) -> None:
+    """Its only key is no parameter, and what it holds has nothing but parameters."""
+    for policy in ("repair", "lenient"):
+        assert read(begin + '{"code": "x", "all": []}}', policy)[0] == ("run", '{"code": "x", "all": []}')
+        for other in ('{"code": "x"}, "times": 1}', '{"code": "x", "and": 1}}', '{}}', '{"and": 1}}', '"x"}'):
+            assert read(begin + other, policy)[0] == ("run", begin + other)
+
+
 @pytest.mark.parametrize("size", [3, 300, 600, 6000])
 def test_what_is_json_within_a_text_is_not_named_however_much_it_is(size: int) -> None:
     found = read_all_ways(FORMAT, f'\n<deed>{{"name": "run", "arguments": {json.dumps(json.dumps({"all": [[1]] * size}))}}}</deed>', TOOLS)
@@ -176,8 +208,9 @@ def test_a_comment_ends_near_by(begin: str, end: str) -> None:
 @given(st.lists(st.sampled_from(['"', "a", " b", "c, ", "d: ", "(", ") ", "x = 1"]), max_size=10).map("".join))
 def test_a_text_with_quotes_comes_back(text: str) -> None:
     """No quote in it is followed by what may follow the end of a string; one alone at its beginning or end were one that stands
-    twice."""
+    twice, and a key without quotes between two of them one of the object."""
     assume(text.count('"') != 1 or not (text.startswith('"') or text.endswith('"')))
+    assume('" bd: "' not in text)
     (name, arguments), second = read(f'{{"code": "{text}", "times": 1}}')
     assert (name, json.loads(arguments)) == ("run", {"code": text, "times": 1})
     assert second == ("stop", SECOND)

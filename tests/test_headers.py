@@ -89,3 +89,17 @@ PARTS = """\
 def test_the_parts_of_a_turn_that_has_one_header_have_headers_of_their_own(written: str, content: str, calls: list[object]) -> None:
     found = read_all_ways(analyze(PARTS), f"<|part|>musing<|text|>A route.<|stop|>\n{written}", [ROUTE_TOOL])
     assert ((found.reasoning or "").strip(), found.content, get_calls(found)) == ("A route.", content, calls)
+
+
+def test_the_first_mark_of_a_header_may_be_missing() -> None:
+    """Its word tells with the mark behind it what begins."""
+    source = (
+        "{% for m in messages %}<<from>>{{ m.role }}{% if m.reasoning_content %}<<lane>>muse<<text>>{{ m.reasoning_content }}<<end>>"
+        "<<from>>{{ m.role }}{% endif %}<<lane>>speak<<text>>{{ m.content }}<<stop>>{% endfor %}"
+        "{% if add_generation_prompt %}<<from>>assistant{% endif %}"
+    )
+    for text in ("<<lane>>muse<<text>>Hm.<<end>><<from>>assistant<<lane>>speak<<text>>Hi.", "muse<<text>>Hm.<<end>><<from>>assistant<<lane>>speak<<text>>Hi."):
+        found = read_all_ways(analyze(source), text, None, "<<from>>assistant")
+        assert (found.reasoning, found.content) == ("Hm.", "Hi.")
+    found = read_all_ways(analyze(source), "speak<<text>>Hi.", None, "<<from>>assistant")
+    assert (found.reasoning, found.content) == (None, "Hi.")

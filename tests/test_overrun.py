@@ -145,6 +145,18 @@ def test_a_message_of_another_may_follow_a_part_of_a_turn() -> None:
     assert read(text, template=IN_PARTS) == ("It is four, from: user.", [], [])
 
 
+LINES = TEMPLATE.replace("'(/who ' + message.role + ')'", "'ROLE ' + message.role + '\\n'").replace("(/who assistant)", "ROLE assistant\n")
+"""The header is a line of words."""
+
+
+@pytest.mark.parametrize("behind", ["ROLE user\nAnd five?", "ROLE user\nAnd five?(/over)\nROLE assistant\nFive."])
+def test_a_line_of_words_begins_a_message_behind_the_end_of_a_turn(behind: str) -> None:
+    assert read(f"It is four.(/over)\n{behind}", template=LINES) == ("It is four.", [], ["message of another role"])
+    assert read(f'(/do)find {{"q": "tea"}}(/did)(/over)\n{behind}', template=LINES) == (None, CALL, ["message of another role"])
+    text = f"It is four.\n{behind.partition('(')[0]}"
+    assert read(text, template=LINES) == (text, [], [])
+
+
 def test_words_tell_nothing_without_the_end_of_the_turn() -> None:
     """A role that is written as a word and a colon may stand in any text."""
     text = '(/do)find {"q": "tea"}(/did)\nuser: wait for it.'

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from unicodedata import category
 
+STOPS = frozenset(".!?…。！？．｡։؟۔।॥።។။")  # at the end of a sentence, in any script (STerm of Unicode, those in common use)
 COUNTER = "\0"
 """Stands for a counter where texts are cut and compared."""
 

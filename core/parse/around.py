@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from ..format.cut import STOPS
 from ..format.units import MORE
 from ..plan.constants import match_texts, skip_blank
 from ..plan.guards import OF_FIELDS
@@ -20,11 +21,11 @@ from ..plan.spots import WAIT, Spot, Wait
 from ..recover.fields import find_name
 from .declared import Declared
 from .fence import read_run, skip_fence, skip_fence_end
-from .landing import Landing, Step, list_id
+from .landing import HELD, Landing, Step, list_id
 from .shape import find_last_token, find_start, find_wrapper, find_wrapper_end
-from .standing import STOPS
 
 GUARDS: Final = 2  # recoveries that lean on each other
+_QUOTING: Final = frozenset("'\"`)]},;\\")  # what stands behind a mark that is shown in code
 _HALF_WORD: Final = re.compile(r"\w[\w.-]{0,63}")
 _HALF_HEADER: Final = re.compile(r"\S+(?: +\S*[=<>|]\S*)*")
 """A word, and what has signs of marks in it, but no sentence."""
@@ -208,6 +209,22 @@ class Surroundings(Declared):
         if named is None:
             return WAIT
         return Landing(end, self.plan.spot(TURN, rule.targets), rule) if named else None
+
+    def _is_ended_thought(self, at: int, final: bool) -> bool | Wait:
+        """Whether the first mark behind a place that ends a thought, a turn or a message is one that ends thoughts."""
+        marks, begin = self.plan.thought_ends, self.gone + at
+        if marks is None:
+            return False
+        seen = self.sought[1] - self.gone if self.sought[0] == begin else at
+        found = marks.pattern.search(self.buffer, seen, at + HELD)
+        if found:
+            ends = found[1] is not None or found[0] == self.plan.reasoning_end
+            ends = ends and skip_blank(self.buffer, at) < found.start()  # a pair without a text between is shown
+            if ends and found.end() == len(self.buffer):
+                return final or WAIT
+            return ends and self.buffer[found.end()] not in _QUOTING
+        self.sought = begin, self.gone + max(len(self.buffer) - marks.longest, at)
+        return not final and len(self.buffer) - at < HELD and Wait(until=marks.last, held=HELD)
 
     def _skip_doubled(self, rule: Rule, here: Landing, final: bool) -> Landing | Wait:
         """Return a landing before a field of a call, behind what leads to it or the last mark of that, if it stands there twice."""

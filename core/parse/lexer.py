@@ -39,10 +39,12 @@ _JSON_ESCAPE: Final = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _ESCAPE_BEGUN: Final = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _ALL_SIGNS: Final = re.compile(r'["\\\x00-\x1f]')
 _OF_STRINGS: Final = re.compile(r"\\.?|[\"']|\n", re.DOTALL)
-_KEY_SIGNS: Final = re.compile(rf'{_ALL_SIGNS.pattern}|:(?=\s{{0,16}}(?:["\[{{\d-]|(?:true|false|null)\b|\Z))')
+_OF_VALUES: Final = r'["\[{\d-]|(?:true|false|null)\b|(?:[tfn][a-z]{0,4})?\Z'
+_KEY_SIGNS: Final = re.compile(rf"{_ALL_SIGNS.pattern}|:(?=\s{{0,16}}(?:{_OF_VALUES}))")
 _VALUE_SIGNS: Final = re.compile(rf'{_ALL_SIGNS.pattern}|,(?=\s{{0,16}}(?:"|\Z))|[}}\]]{{1,16}}')
 """The same, and signs before which the quote may be missing that ends a string: a colon within a key, a comma at its end, and
 brackets before a mark that ends calls."""
+_WORD_BEGUN: Final = re.compile(r"\s*(?:[tfn][a-z]{0,4})?\Z")
 _CLOSING: Final = re.compile(r"[}\]\s]{0,16}")
 _OTHER_SIGNS: Final = {end: re.compile(rf"[{end}\\]") for end in QUOTES.values() if end != '"'}
 
@@ -183,7 +185,7 @@ class JsonLexer:
     def _doubt(self, text: str, sign: str, at: int, final: bool) -> int:
         """Whether a string may have ended before a sign in it: ODD if so, HOLD where what comes next decides, else 0."""
         if sign in ",:":
-            return ODD if skip_blank(text, at) < len(text) else HOLD
+            return HOLD if _WORD_BEGUN.match(text, at) else ODD
         if self._ends is None:
             return 0
         at = find_end(_CLOSING, text, at)
@@ -275,6 +277,10 @@ class JsonLexer:
         else:
             self._turn_all(sign)
         return self.place
+
+    def leave(self, text: str, at: int) -> None:
+        """Remember the last visible sign before a place, as what stands there will not be seen again."""
+        self._before = self._find_before(text, at)
 
     def may_close(self, sign: str) -> bool:
         """Whether a sign is the bracket that closes the innermost one that is open."""

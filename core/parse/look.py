@@ -124,7 +124,8 @@ class Lookahead(Surroundings):
         end, trail = self._match(rule, at, final, spot)
         if end == MORE:
             rest = rule.constant.find_rest(self.buffer, at)
-            return Wait(rest, self.plan.behind(rule, spot.graph, self.may_call) if rest and rule.kind == "key" else None)
+            short = self.plan.behind(rule, spot.graph, self.may_call) if rest and rule.kind == "key" else None
+            return Wait(rest, short.short_end if short else None)
         if end == NO:
             return None
         whole = end_word(self.buffer, end, final) if rule.recovery and (rule.closes or rule.loose) else end
@@ -277,10 +278,13 @@ class Lookahead(Surroundings):
         """Whether what the guard of a rule asks of what is behind it holds; or more is needed to tell."""
         if rule.guard == "followed":
             return True if skip_blank(self.buffer, end) < len(self.buffer) else not final and WAIT
+        if rule.guard == "closed":
+            return self._is_ended_thought(end, final)
         if rule.guard == "line":
             at = skip_spaces(self.buffer, end)
             return self.buffer[at] == "\n" if at < len(self.buffer) else final or WAIT
-        structured = rule.guard in ("structure", "ending", "typed") or (rule.guard == "late" and final)
+        late = rule.guard == "late" and final and not self.plan.speaks_behind
+        structured = late or rule.guard in ("structure", "ending", "typed")
         if structured and not rule.opens:  # what opens a call is structure itself
             ends = self.plan.call_ends if rule.recovery == DOUBLED else None  # then each end of the call may be
             behind = find_end(ends.pattern, self.buffer, skip_blank(self.buffer, end)) if ends else end
@@ -359,17 +363,18 @@ class Lookahead(Surroundings):
         """Return a landing before the object at a place; if that is the whole call once more, before the arguments in it: no key
         around them is a parameter of the tool, so that they can be nothing else."""
         name = self._find_name(here)
-        if not self.policy.recover or name is None or name not in self.names or find_within(here.spot.nodes):
+        if not self.policy.recover or name is None or not self.names or find_within(here.spot.nodes):
             return here
-        declared = self._list_declared(name)
-        if not declared:
-            return here
+        names = (name,) if name in self.names else self.names  # what is no tool may stand where the name does
+        declared = {each: self._list_declared(each) for each in names}
         found = _WHOLE_CALL.match(self.buffer, at)
-        if found and found[2] == name and declared.isdisjoint((found[1], found[3])):
-            return here.replace(end=found.end(), rule=here.rule.name_recovery("call within its arguments"))
+        own = declared.get(found[2]) if found else None
+        if found and own and own.isdisjoint((found[1], found[3])):
+            steps = tuple(Step("name", found[2]) if step.kind == "name" else step for step in here.steps)
+            return here.replace(end=found.end(), rule=here.rule.name_recovery("call within its arguments"), steps=steps)
         half = None if found or final else _HALF_CALL.fullmatch(self.buffer, at)
-        told = half and ((half[2] and half[1] in declared) or not name.startswith(half[3] or ""))
-        return WAIT if half and not told else here
+        begun = [each for each in names if half and declared[each] and each.startswith(half[3] or "")]
+        return WAIT if half and any(not half[2] or half[1] not in declared[each] for each in begun) else here
 
     def _begins_own(self, here: Landing, begun: str, final: bool) -> bool | Wait:
         """Whether an object begins with a key that is no parameter, but a word of the format's own, or any where a template writes

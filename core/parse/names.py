@@ -82,7 +82,7 @@ def find_name_in_id(text: str, names: tuple[str, ...]) -> str:
     its number and behind its last point."""
     held = [name for name in names if name in text]
     known = [name for name in held if re.search(rf"(?<![\w]){re.escape(name)}(?![\w])", text)]
-    known += [name for name in held if re.fullmatch(rf"(?:[^\W\d_]+_?)?{re.escape(name)}_?\d+", text)]
+    known += [name for name in held if re.fullmatch(rf"(?:[^\W\d_]+[_.]?)?{re.escape(name)}_?\d+", text)]
     return next(iter(known), None) or re.sub(r"[^\w]\d+$", "", text).rpartition(".")[2] or text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from io import StringIO
 from itertools import islice
@@ -15,7 +16,7 @@ from ..plan.landmarks import ENCODED, GAP, JSON_TEXT, TURN
 from ..plan.scalars import find_within, may_be_read, read_json
 from ..plan.spots import Wait
 from ..recover.nearest import list_nearest
-from ..recover.repair import complete, repair
+from ..recover.repair import CLOSERS, complete, repair
 from ..schema import find_type
 from .landing import HELD, Landing
 from .lexer import GOING, HOLD, ODD, Beside, JsonLexer
@@ -23,6 +24,9 @@ from .texts import TextReader
 
 _ESCAPED, _HALF_ESCAPED = re.compile(r"\{\s{0,64}\\\""), re.compile(r"\{\s{0,64}\\?")
 """An object whose first key stands between quotes that are escaped, though no string is around it; and half of what may be one."""
+_WRAPPED = re.compile(r"\{\s{0,16}\"([^\"\\]{1,64})\"\s?:\s?\{\s{0,16}\"([^\"\\]{1,64})\"\s?:")
+_HALF_WRAPPED = re.compile(r"\{\s{0,16}(?:\"(?:[^\"\\]{0,64}(?:(\")\s?(?::\s?(?:\{\s{0,16}(?:\"[^\"\\]{0,64}(?:\"\s?)?)?)?)?)?)?)?")
+"""An object whose first member is an object that is not empty, and half of what may be one; (group 1) behind its first key."""
 LOOKS: Final = 8  # so many marks in JSON that lacks a sign may be its end
 
 
@@ -81,16 +85,44 @@ class JsonReader(TextReader):
             if _ESCAPED.match(self.buffer, at):
                 self._note(ENCODED.name, at)
                 self.within = JSON_TEXT
+        wrapped = self._is_wrapped(at, final)
+        if wrapped is None:
+            return False
         self.at = self.scan = at
         # What a template writes as a value of its own is mended here, whatever it is; arguments that are JSON are the client's.
-        mends = self.policy.repair or foreign or (self.policy.recover and self.spot.kind == "value")
-        mends = mends and self.within is None
+        mends = self.policy.repair or foreign or wrapped or (self.policy.recover and self.spot.kind == "value")
+        mends = mends and (self.within is None or self.policy.repair)
         self.searched, self.looks = self.gone + at, LOOKS
         self.opened = self.searched
         self.lexer = JsonLexer(mends, mends, self.plan.call_marks if self.policy.repair else None)
-        self.mending = self.foreign = foreign and self.within is None
-        self.passed = StringIO()
+        self.foreign = foreign and self.within is None
+        self.wrapped, self.mending = wrapped, self.foreign or wrapped
+        self.passed, self.unsent, self.unseen = StringIO(), StringIO(), ""
         return True
+
+    def _is_wrapped(self, at: int, final: bool) -> bool | None:
+        """Whether the first member of the arguments at a place is an object with a parameter of the tool in it, and is none itself,
+        so that it may be the arguments; None where what comes tells."""
+        own = self._list_wanted() if self.policy.recover and self.within is None else None
+        if not own:
+            return False
+        found = _WRAPPED.match(self.buffer, at)
+        if found:
+            return found[1] not in own and found[2] in own
+        half = None if final else _HALF_WRAPPED.fullmatch(self.buffer, at)
+        told = half and half[1] and self.buffer[at:].split('"')[1] in own
+        return None if half and not told else False
+
+    def _unwrap(self, text: str) -> str:
+        """Return the arguments that are all that an object holds, if they are that, and what is no such object as it is."""
+        read, own = read_json(text), self._list_wanted()
+        found = _WRAPPED.match(text.lstrip())
+        members = json.loads(text) if read and found else {}
+        inner = next(iter(members.values())) if len(members) == 1 else None
+        if not (found and isinstance(inner, dict) and own.issuperset(inner)):
+            return text
+        self._note("arguments within an object", self.at)
+        return text[text.index("{", text.index("{") + 1) : text.rindex("}")].rstrip()
 
     def _step_json(self, final: bool) -> bool:
         """Pass JSON through up to its end, or to where it is none: to the end of the call, or on as it is."""
@@ -134,7 +166,7 @@ class JsonReader(TextReader):
         """End JSON that lacks a sign, or has one too many, before a mark that ends calls, or where the output ends; whether it has
         ended there, before a place if one is given, and what is meant is told. JSON that may yet be valid ends before a mark only
         where nothing else follows."""
-        if not (self.mending and self.policy.repair and (lexer.broken or final)):
+        if self.within or not (self.mending and self.policy.repair and (lexer.broken or final)):
             return False
         marks, size = self.plan.call_marks, len(self.buffer)
         begin, limit = max(self.at, self.searched - self.gone), size if until < 0 else until
@@ -209,6 +241,8 @@ class JsonReader(TextReader):
     def _leave_json(self, landing: Landing) -> None:
         """End JSON that has not ended, and the call unless another of its arguments follows: nothing is added to it but brackets,
         where the client gets valid JSON."""
+        if self.within and not self.mending:
+            self._flush_json()  # what waited for its end
         closed = not self.mending and self._add_brackets()
         valid = (self._flush_json() or closed) and self.spot.kind == "value"
         self.lexer = None
@@ -254,6 +288,8 @@ class JsonReader(TextReader):
     def _flush_json(self, cut: bool = False) -> bool:
         """Hand on what waited to be mended, valid if it can be; returns whether it is. Nothing is put to what is ``cut`` off."""
         valid = False
+        if self.within:
+            return self._flush_decoded(cut)
         if self.mending:
             self.mending = False
             passed, held = self.passed.getvalue(), self.buffer[self.at : self.scan]
@@ -266,7 +302,7 @@ class JsonReader(TextReader):
             valid = bool(mended and mended.startswith(sent))
             if mended is None and not sent and self.spot.kind == "value":
                 text, valid = encode_basestring(held), True
-            self.writer.arguments(text)
+            self.writer.arguments(self._unwrap(text) if self.wrapped and not sent else text)
             self.at = self.scan = self.scan - len(self.closer)
             self.sent = self.closer = ""
         return valid
@@ -278,8 +314,9 @@ class JsonReader(TextReader):
         return "".join(strings) if len(pieces) > 1 and len(pieces) % 2 else ""
 
     def _end_json(self) -> None:
+        looked = self.mending
         self._flush_json()
-        written = self.passed.getvalue() if self.within and self.policy.recover else ""
+        written = self.passed.getvalue() if self.within and self.policy.recover and not looked else ""
         if written and len(written) <= HELD and may_be_read(written) and not read_json(written):
             self._note("arguments that are no JSON", self.at)
         self.lexer = None
@@ -294,25 +331,67 @@ class JsonReader(TextReader):
         """Pass JSON through that is written as a text with escapes; returns the place behind it, or GOING."""
         assert self.lexer
         buffer, size = self.buffer, len(self.buffer)
+        own = self.plan.get_end(self.spot.nodes[0]) if self.policy.recover else ""
+        own = "" if own[:1] in CLOSERS.values() else own  # such a bracket may be the value's
         while self.at < size:
             end, text = self.at + 1, buffer[self.at]
+            read, char = units.read(buffer, self.at, final) if text in units.first else (self.at, text)
+            if read == MORE:
+                return GOING
+            if own and text == own[0] and read <= self.at and not self.lexer.plain:
+                over = self._find_end_of_call(self.at, final)
+                if isinstance(over, Wait) or (over and not over.rule.recovery):
+                    return over  # the text ends before what is written in it
             if text in units.first:
-                read, char = units.read(buffer, self.at, final)
-                if read == MORE:
-                    return GOING
                 end, text = (read, char) if read > self.at else (end, text)
             else:
                 found = units.signs.search(buffer, end)
                 end = found.start() if found else size
+                raw = buffer.find(own[0], self.at + 1, end) if own else -1
+                end = raw if raw >= 0 else end
                 text = buffer[self.at : end]
-            stop = self.lexer.scan(text, 0)
-            while stop in (ODD, HOLD):
-                stop = self.lexer.scan(text, self.lexer.skip(text))
-            piece = text if stop < 0 else text[:stop]
-            self.writer.arguments(piece)
-            if self.passed.tell() <= HELD:  # what is longer is not looked at once more
-                self.passed.write(piece)
-            self.at = self.scan = end if stop < 0 else end - len(text) + stop
-            if stop >= 0:
+            more = self._scan_decoded(self.lexer, text)
+            self.at = self.scan = end - max(more, 0)
+            if more >= 0:
                 return self.at
         return GOING
+
+    def _scan_decoded(self, lexer: JsonLexer, text: str) -> int:
+        """Hand on a piece of such JSON; returns how much of it is none of the value, or GOING."""
+        whole = self.unseen + text
+        stop = lexer.scan(whole, 0)
+        while stop == ODD or (stop == HOLD and not lexer.mends):
+            if lexer.mends and not self.mending:
+                self._pass_decoded_text(whole[: lexer.place])
+                lexer.leave(whole, lexer.place)
+                whole, lexer.place, self.mending = whole[lexer.place :], 0, True
+            place = lexer.skip(whole)
+            stop = place if lexer.ended else lexer.scan(whole, place)
+        end = stop if stop >= 0 else lexer.place if stop == HOLD else len(whole)
+        self._pass_decoded_text(whole[:end])
+        if stop == HOLD:
+            lexer.leave(whole, end)
+        self.unseen = whole[end:] if stop == HOLD else ""
+        return len(whole) - end if stop >= 0 else GOING
+
+    def _pass_decoded_text(self, text: str) -> None:
+        if self.mending:
+            self.unsent.write(text)
+            return
+        self.writer.arguments(text)
+        if self.policy.repair or self.passed.tell() <= HELD:  # else what is longer is not looked at once more
+            self.passed.write(text)
+
+    def _flush_decoded(self, cut: bool) -> bool:
+        """Hand on what waited of such JSON, as :meth:`_flush_json` does."""
+        passed, held = self.passed.getvalue(), self.unsent.getvalue() + self.unseen
+        begin = len(passed + held if cut else passed)
+        mended = repair(passed + held, begin, self._is_wanted, self._list_wanted()) if self.mending else None
+        valid = mended is not None and mended.startswith(passed)
+        self.writer.arguments(mended[len(passed) :] if mended and valid else held)
+        if self.mending and self.lexer and self.lexer.broken:
+            self._note("arguments that are no JSON", self.at)
+        elif not self.mending:
+            self.passed.write(held)
+        self.mending, self.unsent, self.unseen = False, StringIO(), ""
+        return valid

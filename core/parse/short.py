@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from typing import Final
-
 from ..format.units import MORE, NO
 from ..plan.constants import find_end, skip_blank
 from ..plan.crossings import ASSIGNING
@@ -14,34 +11,25 @@ from ..plan.rules import MISTYPED, UNTYPED, Rule
 from ..plan.scalars import fits, read_empty
 from ..plan.spots import WAIT, Wait
 from .landing import Landing, Step, list_id
-from .likely import Likely
 from .names import (
     AMID,
     AMID_WORD,
     COMMENTS,
-    FOREIGN,
     ID,
     KEY,
-    LEAD,
     NAME,
-    NUMBER,
     PADDED,
-    PREFIX,
     SHORT,
-    WITH_PREFIX,
-    find_id,
     find_longer,
     find_name_in_id,
     find_numbered_id,
     find_signs,
     is_within,
 )
-
-_BETWEEN: Final = re.compile(r"[^\w{}()\[\]\"']{1,12}")
-"""Signs between a name that is no key and an object."""
+from .odd_names import OddNames
 
 
-class ShortFields(Likely):
+class ShortFields(OddNames):
     """Reads what is short enough to be looked at whole before anything of it is taken."""
 
     def _land_short(self, here: Landing, kind: str, final: bool) -> Landing | Wait | None:
@@ -76,25 +64,6 @@ class ShortFields(Likely):
         if isinstance(found, Landing) and self._find_name(found) not in self.names:
             found = None
         return found or self._land_amid(here, kind, final)
-
-    def _land_amid(self, here: Landing, kind: str, final: bool) -> Landing | Wait | None:
-        """Read a name, or an id that carries one, from what stands between two marks: a tool of the request and little else."""
-        marks = here.spot.mark_behind
-        if marks is None or not here.rule.marked or not (kind == "name" or here.spot.nodes[0].carries_name):
-            return None
-        found = marks.search(self.buffer, here.end, here.end + SHORT)
-        if found is None:
-            words = len(self.buffer[here.end : here.end + SHORT].split())
-            prose = words > 2 + max(len(name.split()) for name in self.names)  # a word in front of the name, and a number behind it
-            return None if final or prose or here.end + SHORT <= len(self.buffer) else WAIT
-        text = self.buffer[here.end : found.start()].strip("\"'` \n")
-        lead = LEAD.match(text)
-        name = self._match_tool(text, lead.end() if lead else 0) or self._match_tool(text, 0)
-        if name is None or not NUMBER.fullmatch(text, name.end()):
-            return None
-        whole = text if kind == "id" and ID.fullmatch(text) else None
-        steps = (*here.steps, *list_id(whole), Step("name", name[0]))
-        return self._leave_short(here.replace(steps=steps), "", "", found.start(), final)
 
     def _read_short(self, here: Landing, kind: str, start: int, final: bool) -> Landing | Wait | None:
         """Read an id or a key from a place on."""
@@ -133,13 +102,13 @@ class ShortFields(Likely):
             if not within and ((kind == "id" and at == limit) or here.spot.list_behind(sign, ())):
                 landing = self._leave_short(here, kind, buffer[start:at], at, final)
                 if landing is not None:
-                    return Wait(short=here.spot) if isinstance(landing, Wait) and not sign else landing
+                    return Wait(until=here.spot.short_end) if isinstance(landing, Wait) and not sign else landing
             if kind == "key" and sign and self._bars_key(sign, units, here.spot.holds_signs):
                 return None
             at = here.spot.find_short_end(buffer, at + 1, limit)
         if limit < len(buffer) or final:
             return None
-        return Wait(short=here.spot)
+        return Wait(until=here.spot.short_end)
 
     def _read_quoted_id(self, here: Landing, start: int, end: int, final: bool) -> Landing | Wait | None:
         """Read an id in quotes that has brackets in it, the first at a place, as far as no recovery needs to tell its end."""
@@ -188,6 +157,7 @@ class ShortFields(Likely):
                 landing = self._leave_short(here, "name", name, start + len(name), final)
                 landing = landing or self._pass_foreign(here, name, start + len(name), final)
                 landing = landing or self._pass_signs(here, name, start + len(name), final)
+                landing = landing or self._read_glued_key(here, name, start + len(name), final)
                 if landing is not None:
                     return landing
             elif not final and name.startswith(begun):
@@ -207,42 +177,7 @@ class ShortFields(Likely):
                 return wait  # no tool but one of the request is called what has no letter
             if landing is not None:
                 return landing
-        return Wait(short=here.spot) if open_end else wait
-
-    def _land_prefixed(self, here: Landing, final: bool) -> Landing | Wait | None:
-        """Read the name of a tool with a word in front of it."""
-        found = PREFIX.match(self.buffer, here.end) if self.policy.recover and here.rule.constant.text else None
-        ends = self.buffer[here.end - 1 : here.end + 1] in ("</", "[/")  # a mark that ends something has the name in it
-        if found is None or ends or (found.end() == len(self.buffer) and final):
-            return None
-        known = self._match_tool(self.buffer, found.end())
-        if known is None:
-            rest = self.buffer[found.end() :]
-            return WAIT if not final and any(name.startswith(rest) for name in self.names) else None
-        prefixed = here.replace(rule=here.rule.name_recovery(WITH_PREFIX))
-        return self._leave_short(prefixed, "name", known[0], known.end(), final)
-
-    def _pass_foreign(self, here: Landing, name: str, at: int, final: bool) -> Landing | Wait | None:
-        """Leave the name of a tool behind a field that is none of this format's: a mark, and a word."""
-        found = FOREIGN.match(self.buffer, at) if self.policy.recover else None
-        if found is None or (found.end() == len(self.buffer) and final):
-            return None
-        if found.end() == len(self.buffer):
-            return WAIT
-        told = here.replace(rule=here.rule.name_recovery("field that is not known"), steps=(*here.steps, *list_id(find_id(found))))
-        return self._leave_short(told, "name", name, found.end(), final)
-
-    def _pass_signs(self, here: Landing, name: str, at: int, final: bool) -> Landing | Wait | None:
-        """Leave the name of a tool behind other signs than those that a template writes between a name and an object."""
-        shown = (rule for rule in here.spot.rules if rule.kind == "arguments" and not (rule.recovery or rule.guard))
-        rule = next((rule for rule in shown if rule.constant.core and not any(map(str.isalnum, rule.constant.core))), None)
-        end = find_end(_BETWEEN, self.buffer, at)
-        if rule is None or not self.policy.recover or end == at:
-            return None
-        if end == len(self.buffer):
-            return None if final else WAIT
-        told = here.replace(rule=here.rule.name_recovery(MISTYPED), steps=(*here.steps, Step("name", name)))
-        return self._land(rule, end, "", final, here.spot.graph, told) if self.buffer[end] == "{" else None
+        return Wait(until=here.spot.short_end) if open_end else wait
 
     def _leave_short(self, here: Landing, kind: str, text: str, at: int, final: bool) -> Landing | Wait | None:
         """Leave a short field with what ends it, to the letter or with other layout: what the template writes comes before what is

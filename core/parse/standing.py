@@ -7,6 +7,7 @@ from io import StringIO
 from typing import Final
 
 from ..format import Json, Node, Text
+from ..format.cut import STOPS
 from ..format.units import MORE, NO
 from ..plan.constants import Constant, is_word_in_signs, skip_blank
 from ..plan.debris import Rest
@@ -29,7 +30,6 @@ from .writer import Call, Writer
 
 TRIES: Final = 8  # so often may a JSON value be looked at that is no call
 
-STOPS: Final = frozenset(".!?…。！？．｡։؟۔।॥።។။")  # at the end of a sentence, in any script (STerm of Unicode, those in common use)
 _OF_CODE: Final = frozenset("{}<>[]%=;:,`'\"\\/|&#")  # signs with which no answer ends
 _TAIL: Final = 256  # so much of what was handed on is remembered
 _INDENT: Final = 16  # so much layout may stand before a fence
@@ -92,7 +92,11 @@ class Standing:
         self.rejoined = False  # whether reasoning that had ended was opened again, and nothing of it has come
         self.lexer: JsonLexer | None = None
         self.within: Text | None = None  # the notation in which JSON is written as a text
+        self.sought = (-1, -1)  # where a thought may have begun amid an answer, and up to where no end of it was found
+        self.wrapped = False  # whether arguments may be what stands in another object
         self.mending = False  # whether JSON waits for its end to be made valid
+        self.unsent = StringIO()  # what waits so of JSON that is written as a text, and what was not looked at yet
+        self.unseen = ""
         self.foreign = False  # whether it does because it is in another notation
         self.passed = StringIO()  # what was handed on of JSON that may have to be mended
         self.opened = 0  # the place in the output where the JSON begins that was read last
@@ -210,12 +214,16 @@ class Standing:
             return self._begins_line(at) or (thought and self._ends_answer(at))
         if rule.guard in ("turn", "token"):
             return not (self._is_sample(at) or (rule.guard == "token" and self.shows_tokens))
+        if rule.guard == "closed":
+            ended = self._begins_line(at) or self._find_last(at) in STOPS
+            return ended and not self._is_sample(at)
         if rule.guard == "alone":
             return self._ends_answer(at) and not self._is_sample(at)
         if rule.guard == "apart":
             return self._stands_apart(at)
         if rule.guard == "over":
-            return self._is_fresh(at) and any(self.buffer.endswith(stop.rstrip(), 0, self.at) for stop in self.plan.stops)
+            before = self.buffer[max(self.at - _TAIL, 0) : self.at].rstrip()
+            return self._is_fresh(at) and any(before.endswith(stop.rstrip()) for stop in self.plan.stops)
         if rule.guard == "typed":
             if spot is self.spot and spot.texts and self._is_barred(rule):
                 return True

@@ -304,7 +304,7 @@ class TextReader(Crossings):
 
     def _await(self, wait: Wait) -> None:
         """Note what may come next without anything being decided by it."""
-        self.until, self.patience = wait.short.short_end if wait.short else None, SHORT
+        self.until, self.patience = wait.until, wait.held or SHORT
         self.awaited = wait.text if self.until else wait.text[:-1]
 
     def _take_escape(self, at: int, end: int) -> None:

@@ -8,9 +8,10 @@ from json.encoder import encode_basestring
 from typing import Final
 
 from ..format import Choice, Insides, Json, Node, Text
-from ..format.cut import cut_common_start
+from ..format.cut import STOPS, cut_common_start
 from ..format.units import MORE, NO, get_units
 from ..plan.constants import SIGNS, skip_blank
+from ..plan.ends import SHORT_END
 from ..plan.rules import Rule
 from ..plan.scalars import escape_json, match_scalar, read_bare, read_empty
 from ..plan.spots import WAIT, Spot, Wait
@@ -19,7 +20,6 @@ from .landing import HELD, Frame, Landing
 from .lexer import JsonLexer
 from .names import SHORT
 from .passing import JsonReader
-from .standing import STOPS
 
 _CLOSING_QUOTES: Final = (*QUOTES, "`", "»", "”")
 _OPENINGS: Final = (*QUOTES, "(", "[", "{")
@@ -330,7 +330,9 @@ class ValueReader(JsonReader):
         if not any(node.type == "string" for node in self.spot.nodes):
             return False, False
         bare = [text for node in self.spot.nodes for text in self.plan.list_bare_ends(node)] if not self.frames else []
-        over = not all(text.strip() for text in bare) and not whole
+        over = self._ends_call(end) if whole else not all(text.strip() for text in bare)
+        if whole and over:
+            self._note(SHORT_END, end)
         if over and (self.buffer[end:].isspace() or self.buffer[end:] in STOPS):
             end = len(self.buffer)  # layout that nothing follows is the value's, and so is what ends its sentence
         text = self.spot.units.decode(self.buffer[self.at : end])
@@ -344,6 +346,13 @@ class ValueReader(JsonReader):
         if whole or over:
             self.writer.arguments('"')
         return over, whole
+
+    def _ends_call(self, end: int) -> bool:
+        """Whether the output stops behind what ends all values, within what a template writes only where the call ends, too."""
+        rest = "".join(self.buffer[end:].split())
+        shown = (rule for rule in self._fill(self.spot.rules) if not rule.recovery)
+        begun = [rule for rule in shown if "".join(rule.constant.text.split()).startswith(rest)]
+        return begun != [] and all(rule.closes or rule.opens or rule.kind == "end" for rule in begun)
 
     def _is_text(self, begun: str) -> bool:
         """Whether a value begins as none but a text does."""

@@ -74,7 +74,7 @@ class Crossing:
             return None
         between = self._text if rule is self.rule else _strip_lead(rule)
         if not text.startswith(between, at):
-            return Wait(between[len(text) - at :], self.key) if between.startswith(text[at:]) else None
+            return Wait(between[len(text) - at :], self.key.short_end) if between.startswith(text[at:]) else None
         begin = at + len(between)
         found = self._whole.match(text, begin)
         if found and not self._may_go_on(text, found.end(1)):
@@ -90,7 +90,7 @@ class Crossing:
         word = WORD.match(text, at)
         end = word.end() if word else at
         if end == len(text):
-            return Wait(short=self.key)
+            return Wait(until=self.key.short_end)
         missing = [each[len(text) - end :] for each in self._texts if each.startswith(text[end:])] if end > at else []
         return Wait(missing[0][: find_common_start(*missing)]) if missing else None
 

@@ -21,6 +21,7 @@ ECHOES: Final = {"name": "\ua7fa", "id": "\ua7fb", "key": KEY_AGAIN}
 _LETTERS: Final = "".join(ECHOES.values())
 _NAMED: Final = [re.compile(rf"(?<=\w)[:=.@-][{letters}]") for letters in (*_LETTERS, _LETTERS)]
 _CLOSING: Final = re.compile(rf"</[\w:.-]*{ECHOES['key']}>")
+_OTHER_CLOSING: Final = re.compile(r"([^\w\s]{1,3}/[^\w\s/]{0,3})((?:\w+[^\w\s/>\])}]+)*)[\w.-]+([^\w\s/]{1,3})")
 _LONGEST: Final = 64
 _ANY: Final = rf"[\w.:-]{{1,{_LONGEST}}}"
 _WORD: Final = re.compile(_ANY)
@@ -69,6 +70,15 @@ def cut_to_echo(text: str) -> str:
     found = _CLOSING.search(text)
     short = f"</{ECHOES['key']}>" if found else ""
     return short if short != text.strip() else ""
+
+
+def name_closing(text: str) -> set[str]:
+    """Return the mark that closes what a text ends, with the key that was read last in it instead of its own word, with and without
+    a word before that: ``</key>`` for ``</parameter>``; none where a text ends otherwise."""
+    found = _OTHER_CLOSING.match(text.strip())
+    if found is None or has_echo(found[0]):
+        return set()
+    return {f"{found[1]}{lead}{ECHOES['key']}{found[3]}" for lead in ("", found[2])}
 
 
 def drop_words(text: str) -> set[str]:

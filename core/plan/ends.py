@@ -24,7 +24,7 @@ from .constants import (
     leave_out,
     sort_longest,
 )
-from .echoes import ECHOES, begins, cut_to_echo, find_any, find_size, skip_echoes
+from .echoes import ECHOES, begins, cut_to_echo, find_any, find_size, name_closing, skip_echoes
 from .entries import DOUBLED, OTHER_SEPARATOR, UNENDED, Entries, ends_in_quote, ends_text, open_mark
 from .guards import Guard
 from .landmarks import END, FENCED, FIELDS, GAP, SHORT_FIELDS, is_delimited, is_quoted, list_tails, tells_end
@@ -36,6 +36,7 @@ SHORT_END: Final = "end of a call missing"
 SHORT_SECTION: Final = "end of all calls missing"
 TRAILING: Final = "separator at the end"
 CUT_MARK: Final = "half of a mark"
+OTHER_END: Final = "value ended as another"
 CLOSED_TAG: Final = "tag closed otherwise"
 _NAMED_TAG: Final = re.compile(r"<([\w:.-]*)\Z")
 _SLASH: Final = re.compile(r"(\s*)/>")
@@ -51,6 +52,7 @@ class Marks:
         self.texts = texts
         self.pattern = pattern
         self.longest = max(map(find_size, texts))  # so many characters may one have
+        self.last = re.compile(f"[{re.escape(''.join({text[-1] for text in texts}))}]")  # what one ends with
 
     @classmethod
     def find(cls, ends: Iterable[str], turns: Iterable[str]) -> Marks | None:
@@ -299,6 +301,24 @@ class Ends(Entries):
             rules += make_closes(texts, DOUBLED, "ending", loose=True)
         rules += list_nesting(node, own) if twice else []
         return [*rules, *self._list_entry_ends(node, lead, twice)]
+
+    def _list_misnamed_ends(self, node: Node) -> Iterator[Rule]:
+        """Return what follows a value that ends with the name of its argument in its mark, or with what ends keys."""
+        own, rest, shown = self.ends[node.name], self._find_rest(node) or "", cut_first(self.ends[node.name])
+        keys = {cut_first(self.ends[key.name]) for key in self.list_nodes("key")} if "/" in shown else set()
+        others = name_closing(shown).union(mark for mark in keys - {shown} if "/" in mark and is_firm(mark))
+        ends = [own[: len(own) - len(own.lstrip())] + mark for mark in sorted(others)]
+        behind = [text for text in dict.fromkeys((rest, *cut_tails(rest))) if is_firm(text)]
+        yield from make_closes((f"{end}\n{text}" for end in ends for text in behind), OTHER_END, "ending")
+        for link in self.list_inner(node):
+            yield from make_rules((f"{end}\n{link.text[len(own) :].lstrip()}" for end in ends), link.to, OTHER_END, "entry")
+
+    def _list_ends_of_names(self, node: Node) -> list[Rule]:
+        """Return the marks that end values, and what ends a call behind them, for models that write them behind a name alone."""
+        marks = sorted({mark for value in self.list_nodes("value") if "/" in (mark := cut_first(self.ends[value.name]))})
+        close = (self.closes[node.name] or "").lstrip()
+        texts = [text for mark in marks if is_firm(mark) and not close.startswith(mark) for text in (f"{mark}\n{close}", mark)]
+        return make_closes(texts, OTHER_END, "ending")
 
     def _list_ends_of_insides(self, node: Node) -> list[Rule]:
         """Return what follows a list or an object behind its own bracket, where the mark that ends values is left out."""

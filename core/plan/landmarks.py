@@ -137,7 +137,9 @@ class Landmarks:
         self.turn_end = find_turn_end(graph)
         beginnings = {text: self._find_beginning(text) for text in graph.others}
         self.others = sorted(set(beginnings.values()) - {""})
-        heads = {text.removesuffix(other).strip() for text, other in beginnings.items() if other}
+        self.other_lines = sorted({text.strip().split("\n")[0] for text, other in beginnings.items() if not other})
+        """The first lines of those that have no mark, which tell it behind the end of a turn."""
+        heads = {text.partition(other)[0].strip() for text, other in beginnings.items() if other}
         self.heads = heads.union(self._list_heads()) - {""}
         """What ends a message right before those, though not a turn."""
         self.calls = any(node.kind in ("name", "id") for node in graph.turn.nodes)
@@ -185,6 +187,8 @@ class Landmarks:
         self.openers = self._list_openers()
         self.envelope = Envelope(*(self._find_key(kind) for kind in ("name", "arguments", "id")))
         self.reasoning_ends = self._list_reasoning_closes()
+        self.speaks_behind = any(link.to.kind == "content" for link in self.list_links("arguments", "value"))
+        """Whether text may stand behind calls."""
         self.id_behind = any(link.to.kind == "id" and not link.opens for link in self.list_links("arguments", "value"))
         """Whether within a call an id follows the arguments."""
         self.quote = self._find_quote()
@@ -230,7 +234,9 @@ class Landmarks:
         heads = {place: other[:place].rstrip() for place in places if is_firm(other[:place])}
         known = [place for place, head in heads.items() if any(text.startswith(head) for text in inner)]
         text = other[min(known, default=0) :].strip()
-        return text if is_marked(text) and not any(text in each for each in inner) else ""
+        line = text.partition("\n")[0].rstrip("[{( ")  # what stands behind it may be laid out otherwise
+        found = (each for each in (line, text) if is_marked(each) and not any(each in shown for shown in inner))
+        return next((each for each in found if each == text or each not in self.stops), "")
 
     def _list_heads(self) -> Iterator[str]:
         """Return what ends a message within a turn, right before one that begins as messages of other roles do."""

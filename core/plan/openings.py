@@ -136,8 +136,9 @@ class Openings(Ends):
         own = self.ends[node.name]
         if node.kind != "value" or not is_quoted(node) or own.strip() or "\n" not in own:
             return []
-        lines = [(text, nodes) for text, nodes in self.openers if text.startswith(own) and is_marked(text)]
-        return make_openings(lines, SHORT_END, "known", loose=True)
+        lines = [(own + text.removeprefix(own), nodes) for text, nodes in self.openers if any(map(str.isalnum, text))]
+        loose = [(text, nodes) for text, nodes in lines if is_marked(text)]
+        return make_openings(loose, SHORT_END, "known", loose=True) + make_openings(lines, SHORT_END, "known")
 
     def _list_glued_openers(self, node: Node) -> list[Rule]:
         """Return what begins a call within a text whose end is missing, if the argument comes again that comes first in it: no call

@@ -30,7 +30,7 @@ from .relaxed import STRAY_END, WRAPPED, Relaxations, list_near_answers
 from .rules import MISTYPED, Rule, make_closes, make_rules, sort_rules
 from .spellings import list_bare_ends, list_spellings
 from .spots import Spot
-from .thoughts import OTHER_ENDS, RELAID, list_images
+from .thoughts import OTHER_ENDS, OTHER_STARTS, RELAID, list_images
 
 BEHIND: Final = -2
 """The number of the start behind reasoning that a server has read by itself."""
@@ -62,7 +62,7 @@ class Plan(Relaxations):
         self._bare_ends = [Plan(other, False) for other in list_bare_ends(graph)] if recover and self.calls else []
         self._spots: dict[tuple[str, tuple[Node, ...], bool, bool], Spot] = {}
         self._starts: dict[tuple[int, bool], Spot] = {}
-        self.thought_ends = self._find_thought_ends() if recover and self.calls else None
+        self.thought_ends = self._find_thought_ends() if recover else None
         self.call_marks = self._find_call_marks() if recover else None
         """The marks before which a call may have ended: those that end calls or the turn, or begin the next one."""
         self.debris = find_debris(self) if recover else None
@@ -90,8 +90,8 @@ class Plan(Relaxations):
 
     def _find_thought_ends(self) -> Marks | None:
         """Return the marks that end reasoning (group 1), and those of which one before them tells that they end another one."""
-        ends = tuple(filter(is_marked, self._list_thought_ends()))
-        others = sort_longest({*self.stops, self.reasoning_start.strip(), *self.others} - {""})
+        ends = tuple(filter(is_marked, dict.fromkeys((*self._list_thought_ends(), *OTHER_ENDS))))
+        others = sort_longest({*self.stops, self.reasoning_start.strip(), *self.others, *OTHER_STARTS} - {""})
         one, other = find_any(ends), find_any(others)
         return Marks((*ends, *others), re.compile("|".join(filter(None, (f"({one})", other))))) if ends else None
 
@@ -255,6 +255,7 @@ class Plan(Relaxations):
         if node.kind == "content":
             rules += self._list_shape_rules() + self._list_orphan_ends() + self._list_empty_sections(node) + self._list_stray_ends()
             rules += self._list_opened_reasoning(False) + self._list_other_starts() + self._list_calls_behind_content()
+            rules += self._list_thoughts_between()
             rules += self._list_dropped(node) if self._drops else []
             rules += self._list_like([rule for rule in rules if rule.opens or rule.ends_answers], node)
         return rules
@@ -278,8 +279,10 @@ class Plan(Relaxations):
         rules += self._list_without_end(node) + self._list_next_keys(node) + self._list_other_layouts(node)
         rules += chain(self._list_without_separator(node), self._list_closed_fields(node))
         rules += self._list_closed_tags(node, close or "")
+        if node.kind == "name":
+            rules += self._list_ends_of_names(node)
         if node.kind == "value":
-            rules += self._list_trailing_inside(inner)
+            rules += chain(self._list_trailing_inside(inner), self._list_misnamed_ends(node))
         if close is None:
             return rules + (self._list_skipping_closes(node) if node.kind == "arguments" else self._list_value_ends(node))
         guard: Guard = "ending" if shared and node.kind in SHORT_FIELDS else ""  # arguments may follow that are written otherwise

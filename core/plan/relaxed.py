@@ -119,6 +119,7 @@ class Relaxations(Openings):
         endless = node.kind == "content" and not {end.strip() for end in ends}.isdisjoint(("", *self.others))
         first = [other for other in self.others if not any(text.endswith(other) for text in self.others if text != other)]
         texts = [f"{end}\n{other}" for end in sorted(ends.union(self.heads) - {""}) for other in self.others]
+        texts += [f"{end}\n{line}" for end in sorted(ends) for line in self._list_other_lines() if end.strip()]
         alone = [other for other in first if endless and _begins_in_signs(other)]
         rules = make_rules(texts, OVER, OVERRUN, "turn") + make_rules(alone, OVER, OVERRUN, "alone")
         return rules + make_rules(self.others, OVER, OVERRUN, "sample")
@@ -127,7 +128,13 @@ class Relaxations(Openings):
         """Return the same right behind a call, where no end of the turn need stand; a word and a colon may begin a text there."""
         marks = [other for other in self.others if is_marked(other.strip(":"))]
         words = [other for other in self.others if other not in marks]
+        words += self._list_other_lines()
         return make_rules(marks, OVER, OVERRUN, "fresh") + make_rules(words, OVER, OVERRUN, "over")
+
+    def _list_other_lines(self) -> list[str]:
+        """Return the lines of several words with which messages of other roles begin that have no mark, none of the own ones."""
+        own = find_header(self.graph).strip()
+        return [line for line in self.other_lines if len(line.split()) > 1 and not own.startswith(line)]
 
     def _list_own_turns(self, node: Node, drops: bool) -> list[Rule]:
         """Return what ends a turn and begins another one of the model's, in formats in which a turn has one beginning: a call in it

@@ -22,8 +22,9 @@ def escape_json(text: str) -> str:
 
 
 def find_within(nodes: tuple[Node, ...]) -> Text | None:
-    """Return the notation in which JSON stands as a text in one of some fields; None where it stands as it is."""
-    return next((node.codec.within for node in nodes if isinstance(node.codec, Json) and node.codec.within), None)
+    """Return the notation in which JSON stands as a text in some fields; None where it stands as it is in one of them."""
+    found = [node.codec.within for node in nodes if isinstance(node.codec, Json)]
+    return None if None in found else next(iter(found), None)
 
 
 # Scalars -----------------------------------------------------------------------------------------------------------------

@@ -25,11 +25,13 @@ _WORD: Final = 6  # so many letters tell that a text may begin which begins with
 
 class Wait:
     """What looking ahead answers where more of the output is needed: nothing is decided as long as what comes is ``text``, nor
-    behind that before what may end a ``short`` field is there."""
+    behind that before something is there ``until`` which it waits, or so much is ``held``, if that is said, else as much as a name
+    may have."""
 
-    def __init__(self, text: str = "", short: Spot | None = None) -> None:
+    def __init__(self, text: str = "", until: re.Pattern[str] | None = None, held: int = 0) -> None:
         self.text = text
-        self.short = short
+        self.until = until
+        self.held = held
 
 
 WAIT: Final = Wait()

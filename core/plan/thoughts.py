@@ -14,7 +14,7 @@ from ..format import Node, Text
 from ..format.cut import cut_common_start
 from ..format.units import get_units
 from ..format.view import find_header
-from .constants import begins_no_text, find_cuts, get_constant, is_firm, is_marked, is_word_in_signs
+from .constants import begins_no_text, cut_last, find_cuts, get_constant, is_firm, is_marked, is_word_in_signs
 from .guards import Guard
 from .landmarks import AFTER, FIELDS, GAP, THOUGHT, Landmarks, list_doubled, list_tails
 from .rules import Rule, make_rules
@@ -28,7 +28,7 @@ RELAID: Final = "other layout"
 _NAMES: Final = [name for name in REASONING_FIELDS if name in GENERAL_SWITCHES]
 """What both messages and switches call reasoning. Clients ask for tags of other names in the answer itself."""
 _WORDS: Final = [word for name in _NAMES for word in (name, name.removesuffix("ing"))]
-_OTHER_STARTS: Final = (*(f"<{word}>" for word in _WORDS), *(f"[{word.upper()}]" for word in _WORDS))
+OTHER_STARTS: Final = (*(f"<{word}>" for word in _WORDS), *(f"[{word.upper()}]" for word in _WORDS))
 _IN_LINE: Final = re.compile(r"\n(.{3,})\n")
 """What stands in a line of its own, and is no sign or two."""
 _DRAWING: Final = frozenset("-=*_#~`. ")
@@ -38,7 +38,7 @@ _LAST_WORD, _LAST_BRACKET = re.compile(r"\w+[^\w\s]?\Z"), re.compile(r"[{\[(]\Z"
 _SIGNED: Final = re.compile(r"[^\w\s]{2}")
 """What begins a line that a text seldom begins with."""
 _HEADER: Final = 160  # characters of a prompt of which a model may write the last ones again
-OTHER_ENDS: Final = tuple(f"{start[0]}/{start[1:]}" for start in _OTHER_STARTS)
+OTHER_ENDS: Final = tuple(f"{start[0]}/{start[1:]}" for start in OTHER_STARTS)
 
 
 def list_images(marks: Iterable[str]) -> list[str]:
@@ -74,6 +74,17 @@ class Thoughts(Landmarks):
         amid = [f"{start.strip()}\n"] if texts and not opened and worded else []
         return rules + make_rules(amid, nodes, OPENED_AGAIN, "line")
 
+    def _list_thoughts_between(self) -> list[Rule]:
+        """Return what opens reasoning amid an answer, if its end follows: its own mark, behind the header of the turn or
+        of a message, too, or one of another format."""
+        nodes, header = self.list_nodes("reasoning"), find_header(self.graph).strip()
+        mark = self.reasoning_start.strip().removeprefix(header).lstrip()
+        leads = ["", *((header, f"{self.content_end}{header}") if is_marked(header) else ())]
+        own = [f"{lead}{mark}" for lead in leads] if nodes and begins_no_text(mark) and is_marked(mark) else []
+        known = not self.graph.silent
+        others = [mark for mark in OTHER_STARTS if known and not any(mark in text for text in self.texts)]
+        return make_rules(own, nodes, OPENED_AGAIN, "closed") + make_rules(others, nodes or THOUGHT, OTHER_MARKS, "closed")
+
     @staticmethod
     def _list_halved_starts(rules: Iterable[Rule]) -> list[Rule]:
         """Return the last word of what opens reasoning, if that is a line, for models that write no more of it, or all but that."""
@@ -89,18 +100,23 @@ class Thoughts(Landmarks):
 
     @staticmethod
     def _list_last_marks(rules: Iterable[Rule]) -> list[Rule]:
-        """Return the last mark of what opens content, for models that write no more of a header."""
+        """Return the last mark of what opens content, for models that write no more of a header, and the last word of a header with
+        the mark behind it, which also tells that reasoning begins."""
         shown = [rule for rule in rules if not rule.recovery]
         content = [(list_tails(rule.constant.text), rule) for rule in shown if rule.kind == "content"]
         lasts = {min(tails, key=len): rule for tails, rule in content if tails}
         alone = [(last, rule) for last, rule in lasts.items() if not any(each.constant.text.startswith(last) for each in shown)]
-        return [made for last, rule in alone if is_marked(last) for made in make_rules([last], rule.targets, CONTENT_CUT, "fresh")]
+        found = [(last, rule, CONTENT_CUT) for last, rule in alone if is_marked(last)]
+        texts = ((rule, tail) for rule in shown if rule.kind in ("content", "reasoning") for tail in list_tails(rule.constant.text))
+        worded = ((rule, tail) for rule, tail in texts if tail[0].isalpha() and is_word_in_signs(cut_last(tail)))
+        found += [(tail, rule, CONTENT_CUT if rule.kind == "content" else HALVED) for rule, tail in worded]
+        return [made for text, rule, name in found for made in make_rules([text], rule.targets, name, "fresh")]
 
     def _list_other_starts(self) -> list[Rule]:
         """Return marks that open reasoning and are none of the format's, for models that have learnt another one."""
         nodes = self.list_nodes("reasoning") or (THOUGHT,)
         known = not self.graph.silent and self.graph.starts
-        starts = [f"{mark}\n" for mark in _OTHER_STARTS if known and not any(mark in text for text in self.texts)]
+        starts = [f"{mark}\n" for mark in OTHER_STARTS if known and not any(mark in text for text in self.texts)]
         return make_rules(starts, nodes, OTHER_MARKS, "fresh")
 
     def _list_other_ends(self, node: Node) -> list[Rule]:

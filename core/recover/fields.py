@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from unicodedata import category
 
+from ..format.cut import STOPS
 from ..schema import Schema, ToolSet
 from .around_fields import ATTRIBUTES, CLOSING, LONGEST, WORD, AroundFields
 from .notation import SIGNS, Begun, Notation, accept, begins_word, compile_names, find_quote, fit_bare, fit_text, put_name_first
@@ -258,7 +259,7 @@ class _Reader(AroundFields):
             if literal and whole and accept(literal[1], schema):
                 yield literal
         elif not sign.isspace() and sign not in _BARRED and (sign.isascii() or category(sign) not in _CLOSES):
-            for end in filter(self._is_end, self._list_bare_ends(at)):
+            for end in filter(self._is_end, self._list_bare_ends(at, schema.get_types())):
                 bare = text[at:end].rstrip()
                 whole = bare.count('"') % 2 == 0
                 written = fit_bare(self._notation.decode(bare), schema, self._notation.literals) if whole else None
@@ -270,7 +271,7 @@ class _Reader(AroundFields):
         decoded = self._notation.decode(text)
         return decoded if decoded != text else unquote(text)
 
-    def _list_bare_ends(self, at: int) -> list[int]:
+    def _list_bare_ends(self, at: int, types: tuple[str, ...]) -> list[int]:
         """List where a text without quotes may end: at a tag that closes if it stands behind one that opens, else in its line.
 
         A bracket that closes one in the text is its own, and so is what stands between both.
@@ -286,7 +287,8 @@ class _Reader(AroundFields):
             if opened and sign == opened[-1]:
                 opened = opened[:-1]
                 continue
-            ends += [found.start()] if found.start() > at and not opened else []
+            within = sign in STOPS and "string" in (types or ("string",))  # then it is the last sign of the text
+            ends += [found.end() if within else found.start()] if found.start() > at and not opened else []
             opened += CLOSERS.get(sign, "")
         return [*ends, line]
 

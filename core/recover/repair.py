@@ -25,7 +25,8 @@ _DEPTH = 128  # brackets within each other
 _OF_JSON = r"""[^\n{\[]{0,256}(?:[}\]]\S{0,64}[ \t]*\n|,\s?"[^"\n]{1,64}"\s?:)"""
 COMMENT = re.compile(rf"(?://|#[ \t])(?!{_OF_JSON})[^\n]{{0,1024}}\n|/\*(?:[^*]|\*(?!/)){{0,1024}}\*/")
 """One that takes in the rest of the value is none, nor one that has no end near by, as each number looks for it."""
-_BLANK = re.compile(rf"(?:\s+|{COMMENT.pattern})*")
+_BLANK = re.compile(rf"(?:\s+|\\[nrt]|{COMMENT.pattern})*")
+"""Also white space that is escaped, though it stands in no string."""
 _WITH_ZEROS = re.compile(r"0\d+\Z")
 _PLAIN = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?(?![\w.])", re.ASCII)
 _LOOSE = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])", re.ASCII)
@@ -48,6 +49,8 @@ _NEXT_BEGUN = re.compile(r"""\s*(?:,\s*(?:[^\W\d]\w{0,64}\s*)?|"[\w.-]{0,64}(?:"
 _NEXT_MEMBER = re.compile(r"""([^"\n,]{1,64}),\s*"([^"\n]{1,64})"\s*:""")
 _HALVES = re.compile(r"[\ud800-\udfff]")
 _ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|.)", re.DOTALL)
+_IN_STRING = re.compile(r"""(\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))|\\x[0-9a-fA-F]{2}|\\.|["\x00-\x1f]""", re.DOTALL)
+"""What may have to be written otherwise in a string of JSON; (group 1) escapes that JSON has."""
 _KNOWN = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "/": "/", "\\": "\\", '"': '"', "'": "'"}
 _BARE = re.compile(r"""[-+$~≈±]?\w[^\s,:{}\[\]"]*(?:[ :][^\s,:{}\[\]"]+)*(?=\s*[,\]}])""")
 _GROUPED = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?(?=\s*[,}])", re.ASCII)
@@ -175,6 +178,12 @@ class _Reader:
             self._read_scalar()
 
     def _read_string(self, sign: str, key: bool = False) -> None:
+        begun = self.text.startswith(3 * sign, self.at)
+        lines = self.text[self.at + 3 : self.text.find(3 * sign, self.at + 3)] if begun else ""
+        if "\n" in lines and self.text.startswith(3 * sign, self.at + 3 + len(lines)):  # as Python has texts of several lines
+            self.out.append(f'"{_IN_STRING.sub(_mend, lines)}"')
+            self.at += len(lines) + 6
+            return
         found = _STRING[sign].match(self.text, self.at + 1)
         if found is None:
             raise _BrokenError
@@ -182,7 +191,7 @@ class _Reader:
         written = self.text[self.at : end]
         self.at = end
         inside = written[1:] if end > found.end() and not written.endswith(sign) else written[1:-1]
-        self.out.append(written if sign == '"' and _is_valid(written) else encode_basestring(unquote(inside)))
+        self.out.append(f'"{_IN_STRING.sub(_mend, inside)}"')
 
     def _find_end(self, end: int, key: bool) -> int:
         """Return where a string ends of which a quote stands before a place."""
@@ -304,12 +313,14 @@ class _Reader:
         self.skip()
 
 
-def _is_valid(written: str) -> bool:
-    try:
-        json.loads(written)
-    except ValueError:
-        return False
-    return True
+def _mend(found: re.Match[str]) -> str:
+    """Return what JSON has for a sign or an escape in a string; what is valid stays as it was written."""
+    written = found[0]
+    if found[1] or len(written) == 1:
+        return found[1] or encode_basestring(written)[1:-1]
+    if len(written) > 2:
+        return rf"\u00{written[2:]}"
+    return written[1:] if written[1] == "'" else rf"\\{encode_basestring(written[1:])[1:-1]}"
 
 
 def _write_number(written: str) -> str:
