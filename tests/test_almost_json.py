@@ -170,7 +170,7 @@ def test_arguments_may_stand_within_an_object(begin: str) -> None:
     """Its only key is no parameter, and what it holds has nothing but parameters."""
     for policy in ("repair", "lenient"):
         assert read(begin + '{"code": "x", "all": []}}', policy)[0] == ("run", '{"code": "x", "all": []}')
-        for other in ('{"code": "x"}, "times": 1}', '{"code": "x", "and": 1}}', '{}}', '{"and": 1}}', '"x"}'):
+        for other in ('{"code": "x"}, "times": 1}', '{"code": "x", "and": 1}}', '{}}', '{"and": 1}}', '"x"}', '{"code": "x"}, ' + begin.strip('{') + '{"code": "y"}}'):
             assert read(begin + other, policy)[0] == ("run", begin + other)
 
 

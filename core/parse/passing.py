@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
+from contextlib import suppress
 from io import StringIO
 from itertools import islice
 from json.encoder import encode_basestring
@@ -17,6 +17,7 @@ from ..plan.scalars import find_within, may_be_read, read_json
 from ..plan.spots import Wait
 from ..recover.nearest import list_nearest
 from ..recover.repair import CLOSERS, complete, repair
+from ..recover.shape import list_members
 from ..schema import find_type
 from .landing import HELD, Landing
 from .lexer import GOING, HOLD, ODD, Beside, JsonLexer
@@ -115,14 +116,13 @@ class JsonReader(TextReader):
 
     def _unwrap(self, text: str) -> str:
         """Return the arguments that are all that an object holds, if they are that, and what is no such object as it is."""
-        read, own = read_json(text), self._list_wanted()
-        found = _WRAPPED.match(text.lstrip())
-        members = json.loads(text) if read and found else {}
-        inner = next(iter(members.values())) if len(members) == 1 else None
-        if not (found and isinstance(inner, dict) and own.issuperset(inner)):
-            return text
-        self._note("arguments within an object", self.at)
-        return text[text.index("{", text.index("{") + 1) : text.rindex("}")].rstrip()
+        read = read_json(text)
+        with suppress(ValueError):  # a key that comes twice
+            members = [*list_members(read[0]).values()] if read and _WRAPPED.match(read[0]) else []
+            if len(members) == 1 and isinstance(members[0].value, dict) and self._list_wanted().issuperset(members[0].value):
+                self._note("arguments within an object", self.at)
+                return members[0].text
+        return text
 
     def _step_json(self, final: bool) -> bool:
         """Pass JSON through up to its end, or to where it is none: to the end of the call, or on as it is."""
@@ -338,13 +338,13 @@ class JsonReader(TextReader):
             read, char = units.read(buffer, self.at, final) if text in units.first else (self.at, text)
             if read == MORE:
                 return GOING
-            if own and text == own[0] and read <= self.at and not self.lexer.plain:
+            if read > self.at:
+                end, text = read, char
+            elif own and text == own[0] and not self.lexer.plain:
                 over = self._find_end_of_call(self.at, final)
                 if isinstance(over, Wait) or (over and not over.rule.recovery):
                     return over  # the text ends before what is written in it
-            if text in units.first:
-                end, text = (read, char) if read > self.at else (end, text)
-            else:
+            if read <= self.at and text not in units.first:
                 found = units.signs.search(buffer, end)
                 end = found.start() if found else size
                 raw = buffer.find(own[0], self.at + 1, end) if own else -1
