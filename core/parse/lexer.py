@@ -39,12 +39,13 @@ _JSON_ESCAPE: Final = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _ESCAPE_BEGUN: Final = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z")
 _ALL_SIGNS: Final = re.compile(r'["\\\x00-\x1f]')
 _OF_STRINGS: Final = re.compile(r"\\.?|[\"']|\n", re.DOTALL)
-_OF_VALUES: Final = r'["\[{\d-]|(?:true|false|null)\b|(?:[tfn][a-z]{0,4})?\Z'
+_HALF: Final = r"(?:[tfn][a-z]{0,4})?\Z"
+_OF_VALUES: Final = rf'["\[{{\d-]|(?:true|false|null)\b|{_HALF}'
 _KEY_SIGNS: Final = re.compile(rf"{_ALL_SIGNS.pattern}|:(?=\s{{0,16}}(?:{_OF_VALUES}))")
 _VALUE_SIGNS: Final = re.compile(rf'{_ALL_SIGNS.pattern}|,(?=\s{{0,16}}(?:"|\Z))|[}}\]]{{1,16}}')
 """The same, and signs before which the quote may be missing that ends a string: a colon within a key, a comma at its end, and
 brackets before a mark that ends calls."""
-_WORD_BEGUN: Final = re.compile(r"\s*(?:[tfn][a-z]{0,4})?\Z")
+_WORD_BEGUN: Final = re.compile(rf"\s*{_HALF}")
 _CLOSING: Final = re.compile(r"[}\]\s]{0,16}")
 _OTHER_SIGNS: Final = {end: re.compile(rf"[{end}\\]") for end in QUOTES.values() if end != '"'}
 

@@ -361,7 +361,7 @@ class Lookahead(Surroundings):
 
     def _find_inner_arguments(self, here: Landing, at: int, final: bool) -> Landing | Wait:
         """Return a landing before the object at a place; if that is the whole call once more, before the arguments in it: no key
-        around them is a parameter of the tool, so that they can be nothing else."""
+        around them is a parameter of the tool, so that they can be nothing else. It names the tool where nothing before it does."""
         name = self._find_name(here)
         if not self.policy.recover or name is None or not self.names or find_within(here.spot.nodes):
             return here

@@ -6,10 +6,10 @@ text from that place on is held back. Where it matches, what is behind it must b
 and never taken back. Everything else is text.
 
 The parser is made of layers, each a class on the one before: what it remembers (``standing``), what stands around calls
-(``around``) and anywhere (``look``), what is mistyped or may be a key (``likely``), names, ids and keys (``short``), calls that
-are shown or thought of (``drafts``), texts (``texts``), JSON that is handed on (``passing``), values (``values``), what is behind
-fields and calls told by their shape (``behind``), and here the way through all of them. What is written as JSON lives in the
-writer, what the format says in the plan.
+(``around``) and anywhere (``look``), what is mistyped or may be a key (``likely``), names that stand otherwise
+(``odd_names``), names, ids and keys (``short``), calls that are shown or thought of (``drafts``), texts (``texts``), JSON that
+is handed on (``passing``), values (``values``), what is behind fields and calls told by their shape (``behind``), and here the
+way through all of them. What is written as JSON lives in the writer, what the format says in the plan.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ Guard = Literal[
     "orphan",  # so it does, and no call has begun in it
     "alone",  # no sentence goes on around it, nor is it an example of a conversation
     "line",  # it has its line for itself, and is no example
-    "closed",  # a text or a line ends right before, it is no example, and what ends reasoning follows
+    "closed",  # a sentence or a line ends right before, it is no example, and a text and what ends reasoning follow
     "turn",  # it is the model's own, and no example of a conversation
     "sample",  # never: it tells that a conversation is shown, or that a text holds what its end closes
     "over",  # what ends the turn stands right before

@@ -81,9 +81,12 @@ class Thoughts(Landmarks):
         mark = self.reasoning_start.strip().removeprefix(header).lstrip()
         leads = ["", *((header, f"{self.content_end}{header}") if is_marked(header) else ())]
         own = [f"{lead}{mark}" for lead in leads] if nodes and begins_no_text(mark) and is_marked(mark) else []
-        known = not self.graph.silent
-        others = [mark for mark in OTHER_STARTS if known and not any(mark in text for text in self.texts)]
+        others = self._list_foreign_starts()
         return make_rules(own, nodes, OPENED_AGAIN, "closed") + make_rules(others, nodes or THOUGHT, OTHER_MARKS, "closed")
+
+    def _list_foreign_starts(self) -> list[str]:
+        """Return the marks that open reasoning in other formats, but not in this one."""
+        return [mark for mark in OTHER_STARTS if not (self.graph.silent or any(mark in text for text in self.texts))]
 
     @staticmethod
     def _list_halved_starts(rules: Iterable[Rule]) -> list[Rule]:
@@ -115,8 +118,7 @@ class Thoughts(Landmarks):
     def _list_other_starts(self) -> list[Rule]:
         """Return marks that open reasoning and are none of the format's, for models that have learnt another one."""
         nodes = self.list_nodes("reasoning") or (THOUGHT,)
-        known = not self.graph.silent and self.graph.starts
-        starts = [f"{mark}\n" for mark in OTHER_STARTS if known and not any(mark in text for text in self.texts)]
+        starts = [f"{mark}\n" for mark in self._list_foreign_starts() if self.graph.starts]
         return make_rules(starts, nodes, OTHER_MARKS, "fresh")
 
     def _list_other_ends(self, node: Node) -> list[Rule]:

@@ -1,10 +1,10 @@
 """Values that are almost JSON, made valid: what people write in Python or by hand.
 
-Read are strings in any quotes, also with raw line breaks and with escapes that JSON does not have, the words of Python,
-tuples and sets as lists, keys and texts without quotes, commas too many or missing, numbers with a plus, zeros or a dot at one
-end, and comments, which are dropped; where a value is missing, null is written. What is valid stays as it is written, white space
-included. A quote within a string that is not escaped is told from the one that ends it by what follows; one quote or bracket may be
-missing, or stand twice (:mod:`.nearest`). Nothing else is guessed.
+Read are strings in any quotes, also in three of them or with raw line breaks and with escapes that JSON does not have, the
+words of Python, tuples and sets as lists, keys and texts without quotes, commas too many or missing, numbers with a plus,
+zeros or a dot at one end, and comments, which are dropped; where a value is missing, null is written. What is valid stays as
+it is written, white space included. A quote within a string that is not escaped is told from the one that ends it by what
+follows; one quote or bracket may be missing, or stand twice (:mod:`.nearest`). Nothing else is guessed.
 """
 
 from __future__ import annotations
