@@ -71,6 +71,16 @@ class Schema:
         """Whether a value is one that the schema allows, as far as types, ``enum``, ``const`` and ``required`` tell."""
         return _accepts(self.node, self.root, value, {})
 
+    def fits(self, value: Any, depth: int = 32) -> bool:
+        """Whether it also allows all that is within a value, and declares all keys of objects of which it declares some."""
+        if not depth or not self.accepts(value):
+            return False
+        if isinstance(value, list):
+            items = self.get_items()
+            return all(items.fits(item, depth - 1) for item in value)
+        declared = self.list_properties() if isinstance(value, dict) else frozenset()
+        return not declared or all(key in declared and self.get_property(key).fits(value[key], depth - 1) for key in value)
+
     def _is_bare(self, key: str) -> bool:
         """Whether a schema says nothing under a key, not even by a reference or by alternatives."""
         return isinstance(self.node, dict) and key not in self.node and _COMPOSING.isdisjoint(self.node)

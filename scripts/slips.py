@@ -4,13 +4,15 @@ are left out.
     python scripts/slips.py --seed NAME --count 30          # what becomes of the calls, by the kind of the slip
     python scripts/slips.py --seed NAME --count 30 --show   # with examples of what came as another call
     python scripts/slips.py --seed NAME --count 30 --values # of numbers and words that more is written behind
+    python scripts/slips.py --seed NAME --count 30 --brackets # of lists and objects within arguments, one bracket wrong
 
 A message is written with the format's graph, in which one text between two fields is another one, or from which the ids are
 taken; or one sign or mark of what was written, outside of its fields, is dropped or doubled. What is read, as servers read, is
 the same message (*right*), or another one for which the format writes just this (*meant*: a blank more is a blank of the value),
 or text that holds no call (*text*), or has the calls or some of them and other text (*part*), or has arguments that are no JSON,
 as they were written (*bytes*), or a call that nobody wrote (*other*). Of a number or a word of JSON that more is written behind
-(``5 nights``, ``true (late)``) right is the value, or all that was written, as a text. Formats are drawn as in
+(``5 nights``, ``true (late)``) right is the value, or all that was written, as a text. A bracket of JSON that holds lists and
+objects is dropped, doubled, or turned into another one, each of them in turn. Formats are drawn as in
 ``scripts/generality.py``; those that are not proven are passed over.
 """
 
@@ -22,6 +24,7 @@ import random
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from multiprocessing import Pool
@@ -44,6 +47,8 @@ _EDGES = 14  # texts of a format that are tried in a message
 _PLACES = 6  # places of a message at which a sign is dropped, and as many at which one is doubled
 _SIGN = re.compile(r"<[^<>\s]{1,60}>|[^\w\s]")
 _MORE = ("{} nights", "{}n", "{}%", "2-{}", "~{}", "{} + 1", "{} (or so)", "{} # or so", "{} /* or so */", '"{}"', "'{}'")
+_BRACKET = re.compile(r"[\[\]{}]")
+_OTHERS = {"[": "{", "{": "[", "]": "}", "}": "]"}
 _WORD = re.compile(r"\w+")
 
 Message = tuple[str, str, list[tuple[str, JsonObject]]]
@@ -75,6 +80,27 @@ MESSAGES: list[Message] = [
         ],
     ),
 ]
+
+
+NESTED = [
+    make_tool(
+        "plan_trip",
+        "Plan a trip.",
+        _declare(city="string", late="boolean")
+        | {
+            "guest": {"type": "object", "properties": _declare(name="string", age="integer")},
+            "tags": {"type": "array", "items": {"type": "string"}},
+            "rooms": {"type": "array", "items": {"type": "object", "properties": _declare(kind="string", beds="integer")}},
+        },
+    )
+]
+TRIP: JsonObject = {
+    "city": "Oslo",
+    "guest": {"name": "Ann", "age": 41},
+    "tags": ["sea", "quiet"],
+    "rooms": [{"kind": "single", "beds": 1}, {"kind": "double", "beds": 2}],
+    "late": True,
+}
 
 
 class Row(NamedTuple):
@@ -159,18 +185,18 @@ class Drawn(NamedTuple):
     whole: str
 
 
-def list_messages(seed: str) -> Iterator[Drawn]:
+def list_messages(seed: str, tools: list[JsonObject] = TOOLS, messages: Iterable[Message] = MESSAGES) -> Iterator[Drawn]:
     """Draw a format, and write the messages that it has."""
     speaker = Speaker(draw(random.Random(seed)))
     try:
         form = ca.analyze(speaker.source, bos_token=BOS, eos_token=EOS)
     except ca.AutoparserError:
         return
-    prompt = ca.load_renderer(speaker.source)([{"role": "user", "content": "Go."}], TOOLS, True)
-    for message in MESSAGES if form.verdict.proven else ():
+    prompt = ca.load_renderer(speaker.source)([{"role": "user", "content": "Go."}], tools, True)
+    for message in messages if form.verdict.proven else ():
         given = _give(message)
         whole = _write(form, given, {})
-        if whole and find_result(message, form.parse(whole, tools=TOOLS, prompt=prompt)) == "right":
+        if whole and find_result(message, form.parse(whole, tools=tools, prompt=prompt)) == "right":
             yield Drawn(form, prompt, message, given, whole)
 
 
@@ -210,6 +236,31 @@ def measure_values(seed: str) -> list[Row]:
                     found = [find_result((*message[:2], each), read) for each in calls]
                     rows.append(Row(more.format("5"), min(found, key=_FOUND.index), seed, written, read))
     return rows
+
+
+def measure_brackets(seed: str) -> list[Row]:
+    """Draw a format, and read a message in which one bracket of JSON is missing, stands twice, or is another one."""
+    rows = list[Row]()
+    for form, prompt, message, _, whole in list_messages(seed, NESTED, [("", "", [("plan_trip", TRIP)])]):
+        for place in _list_brackets(whole):
+            sign = whole[place]
+            for kind, text in ("dropped", ""), ("doubled", 2 * sign), ("another", _OTHERS[sign]):
+                written = whole[:place] + text + whole[place + 1 :]
+                read = form.parse(written, tools=NESTED, prompt=prompt, policy="repair")
+                rows.append(Row(f"bracket {kind}", find_result(message, read), seed, written, read))
+    return rows
+
+
+def _list_brackets(whole: str) -> Iterator[int]:
+    """List the places of brackets in the JSON of the arguments, or of any of them."""
+    at = 0
+    while found := _BRACKET.search(whole, at):
+        at = found.end()
+        with suppress(ValueError):
+            value, end = json.JSONDecoder().raw_decode(whole, found.start())
+            if value == TRIP or value in TRIP.values():
+                yield from (bracket.start() for bracket in _BRACKET.finditer(whole, found.start(), end))
+                at = end
 
 
 def _find_written(form: ca.ChatFormat, message: Message, whole: str, number: int, key: str) -> tuple[int, int]:
@@ -265,10 +316,12 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--show", action="store_true", help="print outputs of which another call came")
     parser.add_argument("--values", action="store_true", help="write more behind numbers and words, instead of slips")
+    parser.add_argument("--brackets", action="store_true", help="get one bracket of JSON wrong, instead")
     options = parser.parse_args()
+    measured = measure_values if options.values else measure_brackets if options.brackets else measure
     with Pool(options.jobs) as pool:
         seeds = [f"{options.seed}:{number}" for number in range(options.count)]
-        rows = [row for found in pool.imap_unordered(measure_values if options.values else measure, seeds) for row in found]
+        rows = [row for found in pool.imap_unordered(measured, seeds) for row in found]
     kinds: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for row in rows:
         kinds[row.kind][row.found] += 1

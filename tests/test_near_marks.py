@@ -418,3 +418,25 @@ FORMS = (
 def test_a_call_without_a_mark_amid_a_sentence_of_a_thought_is_not_made(calls: str, call: str, rest: str) -> None:
     thought = f"I could run {call}{rest}."
     assert read(MUSE, calls, f"<muse>\n{thought}\n</muse>So.")[:3] == (thought, "So.", [])
+
+
+WRAPPED_ANSWERS = (
+    "{%- for m in messages -%}<|{{ m.role }}|>"
+    "{% if m.reasoning_content %}[muse]{{ m.reasoning_content }}[/muse]{% endif %}"
+    "{% if m.role == 'assistant' %}<say>{{ m.content or '' }}</say>{% else %}{{ m.content or '' }}{% endif %}<|over|>{%- endfor -%}"
+    "{%- if add_generation_prompt %}<|assistant|>{% endif -%}"
+)
+
+
+@pytest.mark.parametrize("thought", ["", "[muse]So.[/muse]"])
+@pytest.mark.parametrize("ends", ["<|over|>" * 3, "<|over|>\n<|over|>\n<|over|>\n<|over|>", "</say><|over|>" * 2])
+@pytest.mark.parametrize("begins", ["<say>", "<say><say>", "<say>\n<say>"])
+def test_what_begins_and_ends_an_answer_may_come_again(thought: str, begins: str, ends: str) -> None:
+    found = read_all_ways(analyze(WRAPPED_ANSWERS), f"{thought}{begins}Well.</say>{ends}")
+    assert (found.reasoning, found.content, found.calls) == ("So." if thought else None, "Well.", [])
+
+
+@pytest.mark.parametrize("text", ["Use <say> here: <say>x</say>", "It ends with <|over|> or</say> so.", "<say", "a</say> b</say>"])
+def test_what_begins_and_ends_answers_is_text_within_one(text: str) -> None:
+    found = read_all_ways(analyze(WRAPPED_ANSWERS), f"<say>{text}.</say><|over|>")
+    assert (found.content, found.recoveries) == (f"{text}.", [])

@@ -92,7 +92,7 @@ def test_a_quote_that_is_dropped_or_doubled_makes_no_other_text(arguments: dict[
     place = data.draw(st.sampled_from(places)) if places else 0
     twice = data.draw(st.booleans())
     written = whole[:place] + '"' * (2 * twice) + whole[place + 1 :] if places else whole
-    mended = repair(written, accepts=lambda value: isinstance(value, dict) and arguments.keys() >= value.keys())
+    mended = repair(written, wants=lambda value: (isinstance(value, dict) and arguments.keys() >= value.keys()) or None)
     assert mended is None or json.loads(mended) == arguments
 
 
@@ -199,8 +199,8 @@ def test_what_ends_a_turn_begins_with_the_first_sign_of_its_line() -> None:
     assert analyze(TABLE).graph.stops == ("|===|",)
 
 
-@pytest.mark.parametrize("flood", ["}", "]", ', "', ": 3, ", "</deed>", '}}</deed>\n<deed>{"name": "run", ', '"x" ', "[{", "]}"])
-@pytest.mark.parametrize("begun", ['{"code": "', '{"code": x", "note": "', '{"code: "', '{"all": [['])
+@pytest.mark.parametrize("flood", ["}", "]", ', "', ": 3, ", "</deed>", '}}</deed>\n<deed>{"name": "run", ', '"x" ', "[{", "]}", '}, "times": 1'])
+@pytest.mark.parametrize("begun", ['{"code": "', '{"code": x", "note": "', '{"code: "', '{"all": [[', '{"code": "x"}', '{"note": ["x", "code": 1'])
 def test_floods_in_json_that_lacks_a_sign_cost_what_their_length_costs(begun: str, flood: str) -> None:
     call = f'\n<deed>{{"name": "run", "arguments": {begun}'
     short, long = (

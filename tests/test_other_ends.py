@@ -24,8 +24,14 @@ FORMATS = {
     ),
     "brackets": f"[USE]{NAME}\n{EACH}[/USE]".replace("ITEM", f"[ARG {{{{ k }}}}]{VALUE}[/ARG]\n"),
     "keys in marks": f"<|use|>{NAME}{EACH}<|/use|>".replace("ITEM", f"<|key|>{{{{ k }}}}<|/key|><|val|>{VALUE}<|/val|>"),
+    "slash behind": f"<|use|>{NAME}{EACH}<|use/|>".replace("ITEM", f"<|arg {{{{ k }}}}|>{VALUE}<|arg/|>"),
+    "braces": f"\n{{use {NAME}}}{EACH}\n{{/use}}".replace("ITEM", f"\n{{arg {{{{ k }}}}}}{VALUE}{{/arg}}"),
+    "boxes": f"⟦use {NAME}⟧{EACH}⟦/use⟧".replace("ITEM", f"⟦arg {{{{ k }}}}⟧{VALUE}⟦/arg⟧"),
+    "comments": f"<!-- use {NAME} -->{EACH}<!-- /use -->".replace("ITEM", f"<!-- arg {{{{ k }}}} -->{VALUE}<!-- /arg -->"),
+    "words": f"[[USE {NAME}]]{EACH}[[END_USE]]".replace("ITEM", f"[[ARG {{{{ k }}}}]]{VALUE}[[END_ARG]]"),
+    "commands": f"\\begin{{use}}[{NAME}]{EACH}\\end{{use}}".replace("ITEM", f"\n\\begin{{arg}}[{{{{ k }}}}]{VALUE}\\end{{arg}}\n"),
 }
-CLOSING = re.compile(r"(</|\[/|<\|/)(x:)?(arg|ARG|val)(?=\W)")
+CLOSING = re.compile(r"(</|<\|/|<\|(?=arg/)|[\[{⟦]/|<!-- /|\[\[END_|\\end\{)(x:)?(arg|ARG|val)(?=[>\]}⟧/|]| -->)")
 ARGUMENTS = (
     {"path": "a/b.py", "text": "if x:\n    <p>y</p>\n", "line": 4, "force": True},
     {"force": False, "tags": ["a", "b"], "line": 12, "path": "c.html", "text": "<b>text</b>"},

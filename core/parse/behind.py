@@ -275,7 +275,7 @@ class BehindFields(ValueReader):
         """Look at what may be calls, from where the text before it ended; white space that waits for a text goes on waiting."""
         start = self.at if self.fresh and self.buffer[self.at : start].isspace() else start
         if landing.rule.guard not in OF_FIELDS:
-            self.shape = Shape(self.plan, landing, start, self.spot)
+            self.shape = Shape(self.plan, landing, start, self.spot, self._join_before(self.buffer[self.at : start]))
         else:
             self.shape = Fields(self.plan, landing.end - start, self.spot, landing, alone=self.fresh and self.spot.shown)
         self.at, self.scan, self.spot = start, landing.end, landing.spot

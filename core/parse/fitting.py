@@ -10,8 +10,9 @@ from typing import Final
 from ..recover.notation import fit_text
 from ..recover.repair import CLOSERS
 from ..schema import UNKNOWN, Schema
+from .guide import GOING
 from .landing import HELD
-from .lexer import GOING, JsonLexer
+from .lexer import JsonLexer
 
 _HEADS: Final = {
     "{": re.compile(r'\s*(?:[{,]\s*("(?:[^"\\]|\\.)*")\s*:\s*(?=\S)|\{?\s*\})', re.DOTALL),

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Set
 from typing import Final
 
 from ..plan.constants import find_end, skip_blank
 from ..plan.ends import Marks
 from ..recover.repair import CLOSERS, COMMENT, QUOTES, ends_string
+from .guide import DOUBT, GOING, HOLD, ODD, Guide
 
 _OUTSIDE: Final = re.compile(r'"|[{\[]+|[}\]]+|[^\s\w,:.+-]')
 _MENDED: Final = re.compile(r'"|[{\[]+|[}\]]+|,\s*(?:[}\]]|\Z)|(?<![\w.])[^\W\d]\w*|[^\s\w,:.+-]')
@@ -30,6 +32,7 @@ _GROUPED: Final = re.compile(r",(?:(\d)|\Z)")
 _NEAR: Final = 64  # so far around the innermost bracket is one that another one closes
 _LONGEST: Final = 64  # characters of a number or a word whose end is waited for
 _BRACKETS: Final = frozenset("{}[]")
+_SPREADING: Final = frozenset("{}[],")
 _COMMENT_BEGUN: Final = re.compile(r"(?:/(?:/[^\n]{0,1024}|\*(?:[^*]|\*(?!/)){0,1024})?|#(?:[ \t][^\n]{0,1024})?)\Z")
 _WORDS: Final = frozenset(("true", "false", "null"))
 JSON_SIGNS: Final = re.compile(r'["\\]')
@@ -74,12 +77,6 @@ OUT: Final = 0
 STRING: Final = 1
 ESCAPE: Final = 2
 
-GOING: Final = -1
-ODD: Final = -2
-HOLD: Final = -3
-"""What a scan answers where a value has not ended, where a sign stands that JSON does not have there,
-and where what comes next decides whether it does. Both of the last leave the place in ``place``."""
-
 
 class JsonLexer:
     """Finds the end of one JSON value that begins with a bracket or a quote, however it is split.
@@ -89,8 +86,11 @@ class JsonLexer:
     stand within a string, too.
     """
 
-    def __init__(self, mends: bool = False, loose: bool = False, ends: Marks | None = None) -> None:
+    def __init__(self, mends: bool = False, loose: bool = False, ends: Marks | None = None, guide: Guide | None = None) -> None:
         self.state = OUT
+        self.guide = guide
+        self.doubted = False  # whether it is not what the schema wants
+        self.given: Set[str] = guide.given if guide else frozenset()  # keys of the outermost object
         self._ends = ends  # the marks that end calls
         self.mends = mends
         self.loose = loose
@@ -123,8 +123,10 @@ class JsonLexer:
         return _OTHER_SIGNS.get(self._quote) or (_ALL_SIGNS if self.mends else JSON_SIGNS)
 
     def scan(self, text: str, at: int, final: bool = False) -> int:
-        """Return the place behind the value, read on from a place; or GOING, ODD, HOLD. A ``final`` text is the last."""
+        """Return the place behind the value, read on from a place; or GOING, ODD, HOLD, DOUBT. A ``final`` text is the last."""
         size = len(text)
+        if self.ended:
+            return at
         while at < size:
             if self.state == ESCAPE:
                 at += 1
@@ -197,7 +199,7 @@ class JsonLexer:
 
     def _scan_token(self, text: str, at: int, final: bool) -> int:
         """Read a sign, a word or a number outside strings as JSON has them; returns the place behind it, ODD or HOLD."""
-        if text[at] in "[]" and (end := self._turn_lists(text, at)) > at:
+        if self.guide is None and text[at] in "[]" and (end := self._turn_lists(text, at)) > at:
             return end
         found = _TOKEN.match(text, at)
         if found is None or found.lastindex is None:
@@ -217,6 +219,12 @@ class JsonLexer:
             return HOLD if begun or waits else ODD
         if follows == ANY:
             return ODD
+        if self.guide and (sign in _SPREADING or self._next in (VALUE, ITEM)):
+            answer = self.guide.step(sign, self._open, text, found.end(), final)
+            if answer:
+                if answer == DOUBT:  # then all is held, up to the end
+                    self.doubted, self.guide = True, None
+                return answer
         if sign == '"':
             self._key, self._inner, self.state, self._closed = self._next in (KEY, ENTRY), False, STRING, False
         elif sign in _BRACKETS:
@@ -282,6 +290,10 @@ class JsonLexer:
     def leave(self, text: str, at: int) -> None:
         """Remember the last visible sign before a place, as what stands there will not be seen again."""
         self._before = self._find_before(text, at)
+
+    def resume(self) -> None:
+        """Go on behind a bracket that seemed to end the value."""
+        self._open, self._closed, self._next, self.beside = ["{"], False, ANY, None
 
     def may_close(self, sign: str) -> bool:
         """Whether a sign is the bracket that closes the innermost one that is open."""

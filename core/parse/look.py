@@ -14,6 +14,7 @@ from typing import Final
 from ..format import Insides
 from ..format.units import MORE, NO, get_units
 from ..plan.constants import end_word, find_end, skip_blank, skip_spaces
+from ..plan.ends import TWICE
 from ..plan.entries import DOUBLED
 from ..plan.guards import GUESSED, NO_EXAMPLE, OF_FIELDS, OF_TOOLS
 from ..plan.landmarks import AFTER, BODY, GAP, TURN
@@ -191,7 +192,12 @@ class Lookahead(Surroundings):
         return self._end_turn(rule, end if exact else skip_blank(self.buffer, end), final, found)
 
     def _end_turn(self, rule: Rule, end: int, final: bool, found: Landing | None) -> Landing | Wait | None:
-        """Return where the end of the turn leads of which a place is behind; nothing may follow it."""
+        """Return where the end of the turn leads of which a place is behind; nothing may follow it but more of what ends turns."""
+        marks = self.plan.turn_ends if rule.recovery == TWICE else None
+        if marks:
+            end = find_end(marks.pattern, self.buffer, end)
+            if end < len(self.buffer) and not final and marks.may_begin(self.buffer[end:]):
+                return WAIT
         if end < len(self.buffer) or not final:
             return WAIT if end == len(self.buffer) else None
         steps = (*(found.steps if found else ()), Step("close"))

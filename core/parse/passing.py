@@ -5,33 +5,28 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from io import StringIO
-from itertools import islice
 from json.encoder import encode_basestring
-from typing import Any, Final
 
 from ..format.units import MORE, Units, get_units
-from ..plan.constants import find_end, skip_blank
-from ..plan.ends import TRAILING
+from ..plan.constants import skip_blank
 from ..plan.landmarks import ENCODED, GAP, JSON_TEXT, TURN
 from ..plan.scalars import find_within, may_be_read, read_json
-from ..plan.spots import Wait
-from ..recover.nearest import list_nearest
+from ..plan.spots import WAIT, Wait
 from ..recover.repair import CLOSERS, complete, repair
 from ..recover.shape import list_members
-from ..schema import find_type
+from .guide import DOUBT, GOING, HOLD, ODD, Guide
+from .json_ends import LOOKS, JsonEnds
 from .landing import HELD, Landing
-from .lexer import GOING, HOLD, ODD, Beside, JsonLexer
-from .texts import TextReader
+from .lexer import JsonLexer
 
 _ESCAPED, _HALF_ESCAPED = re.compile(r"\{\s{0,64}\\\""), re.compile(r"\{\s{0,64}\\?")
 """An object whose first key stands between quotes that are escaped, though no string is around it; and half of what may be one."""
 _WRAPPED = re.compile(r"\{\s{0,16}\"([^\"\\]{1,64})\"\s?:\s?\{\s{0,16}\"([^\"\\]{1,64})\"\s?:")
 _HALF_WRAPPED = re.compile(r"\{\s{0,16}(?:\"(?:[^\"\\]{0,64}(?:(\")\s?(?::\s?(?:\{\s{0,16}(?:\"[^\"\\]{0,64}(?:\"\s?)?)?)?)?)?)?)?")
 """An object whose first member is an object that is not empty, and half of what may be one; (group 1) behind its first key."""
-LOOKS: Final = 8  # so many marks in JSON that lacks a sign may be its end
 
 
-class JsonReader(TextReader):
+class JsonReader(JsonEnds):
     """Hands on arguments that are JSON, and holds back only what is to be made valid."""
 
     def _flush_scalar(self) -> None:
@@ -57,19 +52,20 @@ class JsonReader(TextReader):
     def _pass_piece(self, lexer: JsonLexer, text: str) -> bool:
         """Read a piece behind JSON that was handed on; returns whether it is nothing but more of that, for the caller to hand on:
         else what is left of it is the buffer."""
-        end = lexer.scan(text, 0)
-        if end == GOING:
+        found = lexer.scan(text, 0)
+        if found == GOING:
             self.gone += len(text)
             if lexer.mends:
                 self.passed.write(text)
             return True
         self.gone += len(self.buffer)
-        odd = end in (ODD, HOLD)
-        end = lexer.place if odd else end
-        self.writer.arguments(text[:end])
-        self.buffer, self.at, self.scan = text, end, end
-        if odd:
-            self.passed.write(text[:end])
+        end = found if found >= 0 else lexer.place
+        stop = end - (found >= 0 and self._may_resume(lexer))
+        self.writer.arguments(text[:stop])
+        self.buffer, self.at, self.scan = text, stop, end
+        if found < 0 or stop < end:
+            self.passed.write(text[:stop])
+            self.mending = self.mending or found == DOUBT
         else:
             self._end_json()
         return False
@@ -93,9 +89,10 @@ class JsonReader(TextReader):
         # What a template writes as a value of its own is mended here, whatever it is; arguments that are JSON are the client's.
         mends = self.policy.repair or foreign or wrapped or (self.policy.recover and self.spot.kind == "value")
         mends = mends and (self.within is None or self.policy.repair)
-        self.searched, self.looks = self.gone + at, LOOKS
+        self.searched, self.looks, self.resumed, self.near_at = self.gone + at, LOOKS, LOOKS, -1
         self.opened = self.searched
-        self.lexer = JsonLexer(mends, mends, self.plan.call_marks if self.policy.repair else None)
+        guide = Guide(self._find_schema()) if mends and self.policy.repair else None
+        self.lexer = JsonLexer(mends, mends, self.plan.call_marks if self.policy.repair else None, guide)
         self.foreign = foreign and self.within is None
         self.wrapped, self.mending = wrapped, self.foreign or wrapped
         self.passed, self.unsent, self.unseen = StringIO(), StringIO(), ""
@@ -131,14 +128,26 @@ class JsonReader(TextReader):
         found = self._pass_decoded(get_units(self.within), final) if self.within else self._scan_json(lexer, final)
         if not isinstance(found, Wait):
             decided = isinstance(found, Landing) or found >= 0
-            if self._end_nearest(lexer, final, True, self.scan if decided else -1):
-                return True
+            over = self._end_nearest(lexer, final, True, self.scan if decided else -1)
+            if over or (over is None and decided):
+                return over is True
+            if decided and lexer.broken and (over := self._end_sooner(lexer, self.scan, final)) is not False:
+                if over:
+                    self._end_json()
+                return over is True
             found = self._choose_reading_of_quotes(lexer.beside, found, final) if lexer.beside else found
         if isinstance(found, Landing):
             self._leave_json(found)
         elif isinstance(found, Wait) or found < 0:
-            return final and self._end_nearest(lexer, final, False)
+            return final and self._end_nearest(lexer, final, False) is True
+        elif (more := self._resumes(lexer, found, final)) is None:
+            return False
+        elif more:
+            self.mending = True
+            lexer.resume()
+            self._note("arguments that are no JSON", found)
         else:
+            self._pass_json(self.scan)
             self._end_json()
         return True
 
@@ -147,12 +156,20 @@ class JsonReader(TextReader):
         while lexer.beside is None or lexer.beside.other < 0:
             end = lexer.scan(self.buffer, max(self.at, self.scan), final)
             odd = end == ODD or (end == HOLD and final)
-            self._pass_json(end if end >= 0 else lexer.place if end in (ODD, HOLD) else len(self.buffer))
+            held = end >= 0 and self._may_resume(lexer)
+            self._pass_json(end - held if end >= 0 else len(self.buffer) if end == GOING else lexer.place)
+            self.scan = max(self.scan, end)
+            if end == DOUBT:
+                self.mending = True
+                continue
             if not odd:
                 return end
             quoted = lexer.plain and self.buffer[lexer.place] == '"'
             if self.policy.recover and (quoted or not (lexer.plain or lexer.may_close(self.buffer[lexer.place]))):
                 landing = self._find_end_of_call(lexer.place + quoted, final)
+                if isinstance(landing, Landing) and landing.rule.recovery and self.policy.repair:
+                    further = self._find_further(landing.end, final)
+                    landing = WAIT if further is None else None if further else landing
                 if isinstance(landing, Landing):
                     self._pass_json(lexer.place + quoted)
                 if landing:
@@ -162,89 +179,13 @@ class JsonReader(TextReader):
                 return self.scan
         return self.at + lexer.beside.other
 
-    def _end_nearest(self, lexer: JsonLexer, final: bool, sure: bool, until: int = -1) -> bool:
-        """End JSON that lacks a sign, or has one too many, before a mark that ends calls, or where the output ends; whether it has
-        ended there, before a place if one is given, and what is meant is told. JSON that may yet be valid ends before a mark only
-        where nothing else follows."""
-        if self.within or not (self.mending and self.policy.repair and (lexer.broken or final)):
-            return False
-        marks, size = self.plan.call_marks, len(self.buffer)
-        begin, limit = max(self.at, self.searched - self.gone), size if until < 0 else until
-        found = islice(marks.pattern.finditer(self.buffer, begin, limit), self.looks) if marks else ()
-        ends = [mark.start() for mark in found if lexer.broken or self._ends_call_at(mark.start(), final)]
-        ends += [size] if final and lexer.broken and until < 0 else []
-        self.searched = max(self.searched, self.gone + max(limit - (marks.longest if marks else 0), self.at))
-        passed = self.passed.getvalue() if ends else ""
-        for stop in ends:
-            for near in list_nearest(passed + self.buffer[self.at : stop], len(passed), self._is_wanted, sure):
-                end = self.at + near.end - len(passed)
-                follows = self._find_best(end, final)
-                if isinstance(follows, Wait):
-                    self.searched = self.gone + stop
-                    return False
-                if follows or (final and not self.buffer[end:].strip()):
-                    if not lexer.broken:
-                        self._note("arguments that are no JSON", end)
-                    self.scan, self.nearest = end, near.written
-                    self._end_json()
-                    return True
-            self.looks = max(self.looks - 1, 0)
-        return False
-
-    def _ends_call_at(self, at: int, final: bool) -> bool:
-        """Whether all that follows a mark is structure, as it begins or ends a call."""
-        ends = self.plan.call_ends
-        return self._structure_follows(find_end(ends.pattern, self.buffer, at) if ends else at, final, True) is True
-
-    def _is_wanted(self, value: Any) -> bool:
-        """Whether the tool takes a value: arguments that it declares, or what its schema says of the one that is being read."""
-        if self.spot.kind != "arguments":
-            types = self.wanted.get_types()
-            return not types or find_type(value) in types
-        declared = self._list_wanted()
-        return isinstance(value, dict) and (not declared or declared.issuperset(value))
-
-    def _list_wanted(self) -> frozenset[str]:
-        """Return the keys of the arguments that are read as a whole, as far as the tool declares them."""
-        call = self.writer.call if self.spot.kind == "arguments" else None
-        return self._list_declared(call.name) if call else frozenset()
-
-    def _choose_reading_of_quotes(self, beside: Beside, found: Landing | int, final: bool) -> Landing | Wait | int:
-        """Choose between the readings of a quote within a string: right is the first behind whose end the call ends."""
-        end = beside.look(self.buffer, self.at, final)
-        if isinstance(found, int) and found >= 0:
-            beside.other = found - self.at
-        ways: list[tuple[int, Landing | int]] = [(self.scan if isinstance(found, Landing) else found, found)]
-        if end >= 0:
-            ways.append((self.at + end, self.at + end))
-        for place, way in sorted(ways, key=lambda way: way[0]):
-            landing = way if isinstance(way, Landing) else self._find_end_of_call(place, final) if place >= 0 else None
-            if isinstance(landing, Wait):
-                return landing
-            if landing or (final and place >= 0 and not self.buffer[place:].strip()):
-                self.scan = place
-                return way
-        return found if end >= 0 or final or beside.other < 0 else GOING
-
-    def _find_end_of_call(self, place: int, final: bool) -> Landing | Wait | None:
-        """Return the structure that stands where JSON cannot go on: what ends the call, or a mark of what may stand behind it."""
-        found = self._find_best(place, final)
-        if isinstance(found, Landing):
-            ends = found.rule.closes or found.steps or found.spot.kind == "end"
-            found = found if ends and found.end > place and found.rule.recovery != TRAILING else None
-        if found is None:
-            found = self._find_best(place, final, self.plan.spot(TURN, (GAP,), self.may_call))
-            if isinstance(found, Landing) and not found.rule.constant.marked:
-                return None
-        return found
-
     def _leave_json(self, landing: Landing) -> None:
         """End JSON that has not ended, and the call unless another of its arguments follows: nothing is added to it but brackets,
         where the client gets valid JSON."""
         if self.within and not self.mending:
             self._flush_json()  # what waited for its end
-        closed = not self.mending and self._add_brackets()
-        valid = (self._flush_json() or closed) and self.spot.kind == "value"
+        first = not self.sent
+        valid = (self._flush_json() or (first and self._add_brackets())) and self.spot.kind == "value"
         self.lexer = None
         self._note("brackets missing", self.at)
         if landing.spot.kind != "value" or self._get_call(landing) is None:
@@ -255,7 +196,7 @@ class JsonReader(TextReader):
 
     def _add_brackets(self) -> bool:
         """Close what is open in JSON that was handed on, if that makes it valid and that is wanted; whether it was."""
-        written = self.passed.getvalue().rstrip() if self.policy.repair and not self.sent else ""
+        written = self.passed.getvalue().rstrip() if self.policy.repair else ""
         whole = complete(written)
         if not (self.writer.call and len(whole) > len(written) and read_json(whole)):
             return False
@@ -294,7 +235,7 @@ class JsonReader(TextReader):
             self.mending = False
             passed, held = self.passed.getvalue(), self.buffer[self.at : self.scan]
             begin = len(passed + held if self.sent or cut else passed)
-            mended = self.nearest or repair(passed + held, begin, self._is_wanted, self._list_wanted())
+            mended = self.nearest or repair(passed + held, begin, self._wants, self._list_wanted())
             if mended is None and (requoted := self._requote(held)):
                 mended = repair(passed + requoted)
             sent, self.nearest = self.sent or passed, ""
@@ -303,6 +244,7 @@ class JsonReader(TextReader):
             if mended is None and not sent and self.spot.kind == "value":
                 text, valid = encode_basestring(held), True
             self.writer.arguments(self._unwrap(text) if self.wrapped and not sent else text)
+            self.passed.write(text)
             self.at = self.scan = self.scan - len(self.closer)
             self.sent = self.closer = ""
         return valid
@@ -331,6 +273,8 @@ class JsonReader(TextReader):
         """Pass JSON through that is written as a text with escapes; returns the place behind it, or GOING."""
         assert self.lexer
         buffer, size = self.buffer, len(self.buffer)
+        if self.lexer.ended:
+            return self.at
         own = self.plan.get_end(self.spot.nodes[0]) if self.policy.recover else ""
         own = "" if own[:1] in CLOSERS.values() else own  # such a bracket may be the value's
         while self.at < size:
@@ -360,12 +304,12 @@ class JsonReader(TextReader):
         """Hand on a piece of such JSON; returns how much of it is none of the value, or GOING."""
         whole = self.unseen + text
         stop = lexer.scan(whole, 0)
-        while stop == ODD or (stop == HOLD and not lexer.mends):
+        while stop in (ODD, DOUBT) or (stop == HOLD and not lexer.mends):
             if lexer.mends and not self.mending:
                 self._pass_decoded_text(whole[: lexer.place])
                 lexer.leave(whole, lexer.place)
                 whole, lexer.place, self.mending = whole[lexer.place :], 0, True
-            place = lexer.skip(whole)
+            place = lexer.place if stop == DOUBT else lexer.skip(whole)
             stop = place if lexer.ended else lexer.scan(whole, place)
         end = stop if stop >= 0 else lexer.place if stop == HOLD else len(whole)
         self._pass_decoded_text(whole[:end])
@@ -386,7 +330,7 @@ class JsonReader(TextReader):
         """Hand on what waited of such JSON, as :meth:`_flush_json` does."""
         passed, held = self.passed.getvalue(), self.unsent.getvalue() + self.unseen
         begin = len(passed + held if cut else passed)
-        mended = repair(passed + held, begin, self._is_wanted, self._list_wanted()) if self.mending else None
+        mended = repair(passed + held, begin, self._wants, self._list_wanted()) if self.mending else None
         valid = mended is not None and mended.startswith(passed)
         self.writer.arguments(mended[len(passed) :] if mended and valid else held)
         if self.mending and self.lexer and self.lexer.broken:

@@ -18,8 +18,9 @@ from ..recover.repair import complete, repair
 from ..recover.shape import FoundCall, read_calls
 from ..schema import ToolSet
 from .fence import Fence, skip_fence_end
+from .guide import HOLD, ODD
 from .landing import HELD_CALL, Landing
-from .lexer import HOLD, ODD, JsonLexer
+from .lexer import JsonLexer
 from .names import SHORT
 
 _TAG: Final = r"<[^\s<>\"'=/][^\s<>\"'=]{0,39}>"
@@ -52,6 +53,9 @@ _LAST_MARKS: Final = 3  # around a call, and around all calls
 _HEAD: Final = 24  # characters of a line in which a tool is named, before it is looked at whether it goes on as calls do
 _TRIES: Final = 4  # so many marks may end such calls
 _HALF_MARK: Final = re.compile(rf"</?{APART}(?:[^\s<>\"'=/][^\s<>\"'=]{{0,39}})?|\[/?[A-Z_]{{0,40}}|`{{1,2}}|~{{1,2}}")
+_SENTENCE: Final = re.compile(r"[^\W_][,]?[ \t]+\Z")
+_FOLLOWS: Final = re.compile(r"[ \t]*([^\W_]?)")
+"""A word before a value in its line, and one behind it: it is a part of their sentence."""
 
 
 def find_start(buffer: str, at: int, fresh: bool, final: bool) -> int:
@@ -98,8 +102,6 @@ def find_last_token(buffer: str, at: int, final: bool) -> int:
     if _LAST_TOKEN.fullmatch(buffer, at):
         return len(buffer) if final else MORE
     return MORE if not final and _HALF_TOKEN.fullmatch(buffer, at) else NO
-
-
 class Shape:
     """Looks at JSON values that may be calls; until they have ended nothing of them is taken.
 
@@ -110,8 +112,9 @@ class Shape:
 
     recovery = "call by its shape"
 
-    def __init__(self, plan: Plan, landing: Landing, start: int, left: Spot) -> None:
+    def __init__(self, plan: Plan, landing: Landing, start: int, left: Spot, before: str) -> None:
         self.left = left  # the spot in which they were met
+        self._amid = landing.end == start and _SENTENCE.search(before) is not None  # whether it may stand within a sentence
         self._plan = plan
         self._ends = _list_stops(plan)
         self._closing = ("</", "[/", *self._ends)
@@ -129,6 +132,9 @@ class Shape:
         size, envelope = len(buffer), self._plan.envelope
         while True:
             if self.calls and not self.whole:
+                follows = _FOLLOWS.match(buffer, at + self._seen) if self._amid else None
+                if follows and (follows[1] or (follows.end() == size and not final)):
+                    return NO if follows[1] else MORE
                 return at + self._seen if self.fence else _leave_fence(buffer, at, at + self.ahead, at + self._seen, final)
             if self._lexer.ended or self._short:
                 place = find_end(_BETWEEN, buffer, at + self._seen)

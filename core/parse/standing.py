@@ -18,6 +18,7 @@ from ..plan.rules import MISTYPED, Rule
 from ..plan.scalars import BEGINNINGS, find_within, match_scalar
 from ..plan.spots import WAIT, Spot, Wait
 from ..recover import Policy
+from ..recover.nearest import Nearest
 from ..recover.notation import compile_names
 from ..recover.repair import read_literal
 from ..schema import UNKNOWN, Schema, ToolSet
@@ -101,6 +102,9 @@ class Standing:
         self.passed = StringIO()  # what was handed on of JSON that may have to be mended
         self.opened = 0  # the place in the output where the JSON begins that was read last
         self.looks = 0  # how many marks may yet be looked at before which it may have ended
+        self.resumed = 0  # and behind how many brackets it may go on
+        self.near: list[tuple[int, Nearest]] = []  # the nearest values before a place, and the places behind them
+        self.near_at = -1
         self.searched = 0  # and up to where it was looked for a mark before which it may have ended, if it is odd
         self.nearest = ""  # what was found for it
         self.sent = ""  # what was written of it, where that is not what was handed on

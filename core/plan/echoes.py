@@ -21,7 +21,8 @@ ECHOES: Final = {"name": "\ua7fa", "id": "\ua7fb", "key": KEY_AGAIN}
 _LETTERS: Final = "".join(ECHOES.values())
 _NAMED: Final = [re.compile(rf"(?<=\w)[:=.@-][{letters}]") for letters in (*_LETTERS, _LETTERS)]
 _CLOSING: Final = re.compile(rf"</[\w:.-]*{ECHOES['key']}>")
-_OTHER_CLOSING: Final = re.compile(r"([^\w\s]{1,3}/[^\w\s/]{0,3})((?:\w+[^\w\s/>\])}]+)*)[\w.-]+([^\w\s/]{1,3})")
+_PART: Final = re.compile(r"[^\W_]+")
+_LEAD: Final = re.compile(r"(?:[^\W_]+(?:[^\w\s/<>\[\](){}]|_)+)+\Z")
 _LONGEST: Final = 64
 _ANY: Final = rf"[\w.:-]{{1,{_LONGEST}}}"
 _WORD: Final = re.compile(_ANY)
@@ -72,13 +73,18 @@ def cut_to_echo(text: str) -> str:
     return short if short != text.strip() else ""
 
 
-def name_closing(text: str) -> set[str]:
-    """Return the mark that closes what a text ends, with the key that was read last in it instead of its own word, with and without
-    a word before that: ``</key>`` for ``</parameter>``; none where a text ends otherwise."""
-    found = _OTHER_CLOSING.match(text.strip())
-    if found is None or has_echo(found[0]):
+def name_closing(mark: str, openings: Iterable[str]) -> set[str]:
+    """Return a mark that ends something with the key that was read last in the place of the last word that what begins this has,
+    too, with and without such words before that: ``</key>`` for ``</parameter>``, ``END_key`` for ``END_parameter``. Behind a slash
+    any word is one that is closed."""
+    begun = {word for text in openings for word in _PART.findall(text)}
+    words = [found for found in _PART.finditer(mark) if found[0] in begun or "/" in mark]
+    if not words or has_echo(mark):
         return set()
-    return {f"{found[1]}{lead}{ECHOES['key']}{found[3]}" for lead in ("", found[2])}
+    before, behind = mark[: words[-1].start()], mark[words[-1].end() :]
+    lead = _LEAD.search(before)
+    bare = before[: lead.start()] if lead and {found[0] for found in words}.issuperset(_PART.findall(lead[0])) else before
+    return {each + ECHOES["key"] + behind for each in (before, bare)}
 
 
 def drop_words(text: str) -> set[str]:

@@ -24,7 +24,7 @@ from .constants import (
     leave_out,
     sort_longest,
 )
-from .echoes import ECHOES, begins, cut_to_echo, find_any, find_size, name_closing, skip_echoes
+from .echoes import ECHOES, begins, cut_to_echo, find_any, find_size, skip_echoes
 from .entries import DOUBLED, OTHER_SEPARATOR, UNENDED, Entries, ends_in_quote, ends_text, open_mark
 from .guards import Guard
 from .landmarks import END, FENCED, FIELDS, GAP, SHORT_FIELDS, is_delimited, is_quoted, list_tails, tells_end
@@ -36,6 +36,7 @@ SHORT_END: Final = "end of a call missing"
 SHORT_SECTION: Final = "end of all calls missing"
 TRAILING: Final = "separator at the end"
 CUT_MARK: Final = "half of a mark"
+TWICE: Final = "end of the turn doubled"
 OTHER_END: Final = "value ended as another"
 CLOSED_TAG: Final = "tag closed otherwise"
 _NAMED_TAG: Final = re.compile(r"<([\w:.-]*)\Z")
@@ -105,6 +106,7 @@ class Ends(Entries):
         self._closings = {tail for close in (*closes, self.section_close) if close for tail in cut_tails(close)}
         """The ends of what ends calls, one or all."""
         self.call_ends = self._find_call_ends()
+        self.turn_ends = self._find_turn_ends()
         self.field_ends = self._find_field_ends()
         ends = {self.ends[node.name].strip() for node in self.list_nodes("value")}
         self.value_ends = tuple(sorted(ends)) if all(map(is_firm, ends)) else ()
@@ -132,12 +134,17 @@ class Ends(Entries):
         return cuts.union(map(text.removesuffix, ends))
 
     def _list_end_rules(self) -> list[Rule]:
-        """Return what ends a turn, wherever text may stand, and two marks that do, as models write that go on behind the first."""
-        marks = [mark for stop in self.stops if is_word_in_signs(mark := cut_first(stop))][:_ENDS]
-        ends = self.list_end_texts()
-        first = dict.fromkeys([*marks, *(text.rstrip() for text in ends if text.rstrip().endswith(tuple(marks)))])
-        twice = make_rules((f"{one}\n{two}" for one in first for two in marks), END, "end of the turn doubled")
-        return [rule for text in ends for rule in self._list_cut_ends(text)] + twice
+        """Return what ends a turn, wherever text may stand."""
+        marks = self.turn_ends.texts if self.turn_ends else ()
+        twice = make_rules((f"{one}\n{two}" for one in marks for two in marks), END, TWICE)
+        return [rule for text in self.list_end_texts() for rule in self._list_cut_ends(text)] + twice
+
+    def _find_turn_ends(self) -> Marks | None:
+        """Return the marks of which several may end a turn behind each other, as models write that go on behind the first."""
+        found = {tail for text in self.list_end_texts() for tail in (text.strip(), *cut_tails(text))}
+        texts = sort_longest(text for text in found if is_word_in_signs(cut_first(text)))[:_ENDS]
+        one = find_any(texts)
+        return Marks(tuple(texts), re.compile(rf"\s*(?:{one})(?:\s*(?:{one}))*\s*")) if texts else None
 
     def _list_cut_ends(self, text: str, anywhere: bool = False) -> list[Rule]:
         """Return a text that ends a turn, and each beginning of it that a server may leave of it when it cuts the end off.
@@ -304,9 +311,10 @@ class Ends(Entries):
 
     def _list_misnamed_ends(self, node: Node) -> Iterator[Rule]:
         """Return what follows a value that ends with the name of its argument in its mark, or with what ends keys."""
-        own, rest, shown = self.ends[node.name], self._find_rest(node) or "", cut_first(self.ends[node.name])
-        keys = {cut_first(self.ends[key.name]) for key in self.list_nodes("key")} if "/" in shown else set()
-        others = name_closing(shown).union(mark for mark in keys - {shown} if "/" in mark and is_firm(mark))
+        own, rest, shown = self.ends[node.name], self._find_rest(node) or "", self._name_closings(node)
+        others = {mark for marks in shown.values() for mark in marks}
+        others |= {cut_first(self.ends[key.name]) for key in self.list_nodes("key")} if others else set()
+        others = {mark for mark in others - {*shown} if is_firm(mark)}
         ends = [own[: len(own) - len(own.lstrip())] + mark for mark in sorted(others)]
         behind = [text for text in dict.fromkeys((rest, *cut_tails(rest))) if is_firm(text)]
         yield from make_closes((f"{end}\n{text}" for end in ends for text in behind), OTHER_END, "ending")
@@ -315,7 +323,7 @@ class Ends(Entries):
 
     def _list_ends_of_names(self, node: Node) -> list[Rule]:
         """Return the marks that end values, and what ends a call behind them, for models that write them behind a name alone."""
-        marks = sorted({mark for value in self.list_nodes("value") if "/" in (mark := cut_first(self.ends[value.name]))})
+        marks = sorted({mark for value in self.list_nodes("value") for mark in self._name_closings(value)})
         close = (self.closes[node.name] or "").lstrip()
         texts = [text for mark in marks if is_firm(mark) and not close.startswith(mark) for text in (f"{mark}\n{close}", mark)]
         return make_closes(texts, OTHER_END, "ending")

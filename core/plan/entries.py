@@ -9,8 +9,8 @@ from unicodedata import mirrored
 from ..format import Node, Text
 from ..format.cut import cut_common_end
 from ..format.units import get_units
-from .constants import DATA, find_cuts, has_rare_sign, is_firm, is_marked
-from .echoes import cut_to_echo
+from .constants import DATA, cut_first, find_cuts, has_rare_sign, is_firm, is_marked
+from .echoes import cut_to_echo, name_closing
 from .guards import Guard
 from .landmarks import SHORT_FIELDS, is_delimited, is_quoted
 from .rules import Rule, make_closes, make_rules
@@ -102,3 +102,13 @@ class Entries(Thoughts):
             texts = {*filter(None, ("\n".join(filter(None, (own, sign, opening))) for sign in others))}
             texts |= {f"{own}\n{first.strip()}" for first in firsts if first.strip() not in ("", behind.strip())}
             yield from make_rules(sorted(texts), link.to, OTHER_SEPARATOR, guard, loose=True)
+
+    def _name_closings(self, node: Node) -> dict[str, set[str]]:
+        """Return the marks that close values, each with those that name the argument instead; none where what begins values has
+        no word that is closed."""
+        own = self.ends[node.name]
+        begins = {link.text for link in self.list_links("key") if link.to == node}
+        leading = (link for link in self.list_links("name", "value") if link.to.kind == "key")
+        begins |= {link.text.removeprefix(self.ends[link.source.name]) for link in leading}
+        named = {mark: name_closing(mark, begins) for mark in (cut_first(own), own.strip())}
+        return {mark: others for mark, others in named.items() if others}

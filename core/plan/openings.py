@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final
 
 from ..format import Node, Text, TurnGraph
 from ..format.cut import COUNTER
 from ..format.view import find_header
-from .constants import cut_first, find_cuts, get_constant, is_firm, is_marked, is_word_in_signs, leave_out
+from .constants import cut_first, cut_tails, find_cuts, get_constant, is_firm, is_marked, is_word_in_signs, leave_out, sort_longest
 from .echoes import ECHOES, cut_echo
 from .ends import MISSING, SHORT_END, Ends
 from .guards import Guard
@@ -28,6 +29,7 @@ _LEADING_ON: Final = frozenset("\"'=:,([{")  # what a mark ends with in which th
 _SEPARATORS: Final = ("", ",", ";")
 _BEHIND_KEY: Final = re.compile(r"[\"']\s*:\s*")
 _MARK: Final = 256  # characters of a mark that names what follows
+_BEGINNINGS: Final = 4  # of an answer, that may stand twice
 _LINES: Final = 16  # lines of which one may be left out
 _PREFIX: Final = re.compile(r"\w+[.:/]\Z")
 _OPENS: Final = re.compile(r"\s*[\])}>]?[{\[<]")
@@ -77,6 +79,13 @@ class Openings(Ends):
             rules += make_openings([(text, nodes)], recovery or BEGINNING, "tool")
             rules += self._list_cut_openers(text, nodes, recovery)
         return rules
+
+    def _list_begun_again(self, node: Node) -> list[Rule]:
+        """Return what begins an answer, for models that write it twice."""
+        begins = {link.text.strip() for link in (*self.links, *chain(*self.firsts)) if link.to == node}
+        texts = {tail for text in begins for tail in (text, *cut_tails(text)) if is_word_in_signs(cut_first(tail))}
+        texts = {text for text in texts if not any(close.strip() in text for close in self.reasoning_ends)}
+        return make_rules(sort_longest(texts)[:_BEGINNINGS], node, "mark doubled", "fresh")
 
     def _list_changed_openers(self, text: str, nodes: tuple[Node, ...], recovery: str) -> Iterator[Rule]:
         """Return an opener as it is, and without an id or a line in it, without its first signs, or with a mark in it twice."""

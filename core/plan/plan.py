@@ -255,7 +255,7 @@ class Plan(Relaxations):
         if node.kind == "content":
             rules += self._list_shape_rules() + self._list_orphan_ends() + self._list_empty_sections(node) + self._list_stray_ends()
             rules += self._list_opened_reasoning(False) + self._list_other_starts() + self._list_calls_behind_content()
-            rules += self._list_thoughts_between()
+            rules += self._list_thoughts_between() + self._list_begun_again(node)
             rules += self._list_dropped(node) if self._drops else []
             rules += self._list_like([rule for rule in rules if rule.opens or rule.ends_answers], node)
         return rules

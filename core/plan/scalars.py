@@ -95,6 +95,11 @@ _BRACKETS: Final = 512
 _WORD: Final = re.compile(r"[^\W\d]+")
 _ZEROS: Final = re.compile(r"[+-]?0\d")  # as a number it would lose them
 _SIGNED: Final = re.compile(r"[+.][\w.]*")
+_FENCE: Final = re.compile(r"```[ \t]*\w*\n")
+_DATA_BEGINS: Final = {
+    "array": re.compile(r"\[|[\"']|-?\d[\d.]*\s*[,\]]|\{\s*[\"']"),
+    "object": re.compile(r"\{|[\"']?\w+[\"']?\s*[:=]"),
+}
 _QUOTED: Final = re.compile(r"[\"']([^\"']+)[\"']")
 
 
@@ -153,15 +158,37 @@ def convert(raw: str, nodes: tuple[Node, ...], schema: Schema, lenient: bool) ->
             bare = quoted[1] if quoted else raw.strip()
             mended = _fold_words(nodes).get(bare.casefold()) or (None if _ZEROS.match(bare) else repair(bare))
             found = _convert_typed(mended, nodes, kind) if mended else None
-        if mends and kind in ("array", "object") and raw.lstrip()[:1] in ("[", "{", "("):
-            mended = repair(raw.strip()) or _unescape(raw.strip())
-            found = mended if mended and mended[0] == ("[" if kind == "array" else "{") else None
+        if mends and kind in ("array", "object"):
+            found = _mend_container(raw.strip(), kind, schema)
         if found is not None:
             readings.append((found, mends))
     readings.append((encode_basestring(text), False))
     if len(readings) == 1 or not types:
         return readings[0]
     return next((each for each in readings if schema.accepts(_DECODER.decode(each[0]))), readings[0])
+
+
+def _mend_container(raw: str, kind: str, schema: Schema) -> str | None:
+    """Return the JSON of a list or an object that is almost JSON, also in a fence; one that lacks a bracket, or both, where it is
+    all that the schema wants then."""
+
+    def wants(value: Any) -> bool | None:
+        return schema.fits(value) if find_type(value) == kind else None
+
+    opening, closing = "[]" if kind == "array" else "{}"
+    fenced = _FENCE.match(raw) if raw.endswith("```") else None
+    bare = raw[fenced.end() : -3].strip() if fenced else raw
+    if bare[:1] in ("[", "{", "("):
+        mended = repair(bare, wants=wants) or _unescape(bare)
+        if mended and mended[0] == opening:
+            return mended
+    if not _DATA_BEGINS[kind].match(bare) or bare.endswith((":", "=", ",")):  # something is to come
+        return None
+    for text in (bare + closing, opening + bare, opening + bare + closing):
+        mended = repair(text, wants=wants)
+        if mended and wants(json.loads(mended)):
+            return mended
+    return None
 
 
 def _unescape(raw: str) -> str | None:

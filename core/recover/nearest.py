@@ -12,17 +12,18 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from itertools import chain
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 _DOUBLED: Final = re.compile(r'(?<!\\)(["{}\[\],:])(?=\1)')
 _QUOTE: Final = re.compile(r'(?<!\\)"')
 _BRACKET: Final = re.compile(r"[{}\[\]]")
+_OTHERS: Final = {"[": "{", "{": "[", "]": "}", "}": "]"}
 _BEFORE: Final = re.compile(r"(?:(?<=[\[{:,])|(?<=[\[{:,] )|(?<=[\[{:,]\n)|^)(?=[^\s\"\[{}\],:])")
 """Where a string may begin whose quote is missing."""
 _BEHIND: Final = re.compile(r"(?<=[^\s\"\\\[{,:])(?=\s{0,8}(?:[,:}\]]|\Z))")
 """Where one may end."""
-_OPENING: Final = re.compile(r'(?<=[\[{:,] )(?=["\d{\[tfn-])|(?<=[\[{:,])(?=["\d{\[tfn-])')
-_CLOSING: Final = re.compile(r"(?<=[\"\w}\]])(?=\s{0,8}(?:[,}\]]|\Z))")
+_OPENING: Final = re.compile(r'(?<=[\[{:,] )(?=["\d{}\[\]tfn-])|(?<=[\[{:,])(?=["\d{}\[\]tfn-])')
+_CLOSING: Final = re.compile(r"(?<=[\"\w{}\[\]])(?=\s{0,8}(?:[,}\]]|\Z))")
 _MOST: Final = 512  # values that are tried
 _WORK: Final = 1 << 20  # characters that are read of them in all
 
@@ -35,18 +36,24 @@ def _refuse(word: str) -> Any:
 _decode: Final = json.JSONDecoder(parse_constant=_refuse).raw_decode
 
 
+Wants: TypeAlias = Callable[[Any], bool | None]
+"""Tells whether the schema wants all of a value; None where it does not want it."""
+
+
 class Nearest(NamedTuple):
-    """A value in JSON, and the place behind it in the text in which it was found."""
+    """A value in JSON, the place behind it in the text in which it was found, and whether the schema wants all of it."""
 
     end: int
     written: str
+    fits: bool
 
 
-def list_nearest(text: str, begin: int, accepts: Callable[[Any], bool], sure: bool = False) -> Iterator[Nearest]:
-    """List the lists and objects that a text begins with if one sign behind a place is dropped, or put there; the likeliest first.
+def list_nearest(text: str, begin: int, wants: Wants, sure: bool = False) -> Iterator[Nearest]:
+    """List the lists and objects that a text begins with if one sign behind a place is dropped, or put there, or one bracket is
+    another; the likeliest first.
 
-    ``accepts`` tells whether a value is one that the schema wants; those are ``sure`` in which a sign stands twice, or a string
-    lacks a quote. Bounded: at most some 500 values are tried, and a million characters read.
+    Those are ``sure`` in which a sign stands twice, or a string lacks a quote. Bounded: at most some 500 values are tried, and a
+    million characters read.
     """
     work, start = 0, len(text) - len(text.lstrip())
     if not text.startswith(("{", "["), start):
@@ -62,8 +69,9 @@ def list_nearest(text: str, begin: int, accepts: Callable[[Any], bool], sure: bo
             value, end = _decode(other, start)
         except (ValueError, RecursionError):
             continue
-        if end > at and accepts(value):
-            yield Nearest(end + dropped - len(sign), other[:end])
+        fits = wants(value) if end > at else None
+        if fits is not None:
+            yield Nearest(end + dropped - len(sign), other[:end], fits)
 
 
 def _list_sure(text: str, begin: int) -> Iterator[tuple[int, int, str]]:
@@ -82,4 +90,4 @@ def _list_others(text: str, begin: int) -> Iterator[tuple[int, int, str]]:
         for found in pattern.finditer(text, begin):
             yield from ((found.start(), 0, sign) for sign in signs)
     for found in _BRACKET.finditer(text, begin):
-        yield found.start(), 1, ""
+        yield from ((found.start(), 1, sign) for sign in ("", _OTHERS[found[0]]))

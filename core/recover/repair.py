@@ -14,11 +14,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from json.encoder import encode_basestring
-from typing import Any
 
 from partial_json_parser.core.complete import fix
 
-from .nearest import list_nearest
+from .nearest import Wants, list_nearest
 
 _DEPTH = 128  # brackets within each other
 
@@ -62,22 +61,34 @@ class _BrokenError(ValueError):
 
 
 def repair(
-    text: str, begin: int = 0, accepts: Callable[[Any], bool] = lambda _: True, keys: Set[str] = frozenset()
+    text: str, begin: int = 0, wants: Wants = lambda _: True, keys: Set[str] = frozenset()
 ) -> str | None:
     """Return a text as valid JSON; None where it is no value of any kind.
 
-    What stands before ``begin`` stays as it is where a sign is missing or stands twice; ``accepts`` tells whether a value is one
+    What stands before ``begin`` stays as it is where a sign is missing or stands twice; ``wants`` tells whether a value is one
     that is wanted, and ``keys`` are those of an object that are known, before which a string ends whose quote stands within it.
     Linear in the length of the text, but for bounded tries of :mod:`.nearest`.
     """
 
     def find_nearest(sure: bool) -> str | None:
-        near = (near for near in list_nearest(text, begin, accepts, sure) if not text[near.end :].strip())
-        return next((each.written for each in near), None)
+        first = None
+        for near in list_nearest(text, begin, wants, sure):
+            if not text[near.end :].strip():
+                first = first or near.written
+                if near.fits:
+                    return near.written
+        return first
 
-    if '"' not in text:
-        return _repair(text, loose=False)
-    return _repair(text, loose=False) or find_nearest(sure=True) or _repair(text, True, keys) or find_nearest(sure=False)
+    ways: list[Callable[[], str | None]] = [lambda: _repair(text, loose=False)]
+    if '"' in text:
+        ways += [lambda: find_nearest(sure=True), lambda: _repair(text, True, keys), lambda: find_nearest(sure=False)]
+    found = ""
+    for way in ways:
+        mended = way() or ""
+        if mended and wants(json.loads(mended)):
+            return mended
+        found = found or mended
+    return found or None
 
 
 def _repair(text: str, loose: bool, keys: Set[str] = frozenset()) -> str | None:

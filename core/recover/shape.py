@@ -256,6 +256,9 @@ def _find_arguments(rest: dict[str, Member], name: str, tools: ToolSet | None) -
     if any(isinstance(member.value, dict | list) and member not in objects for member in rest.values()) or len(objects) > 1:
         return None
     if not objects:
+        told = any(isinstance(member.value, str) and len(member.value.split()) > 1 for member in rest.values())
+        if told and properties:
+            return None  # as a list of tools describes one
         return "{}" if all(isinstance(member.value, str) or not member.value for member in rest.values()) else None
     return _read_object(objects[0]) if _fits(objects[0], name, tools) else None
 
