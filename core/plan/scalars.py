@@ -182,7 +182,7 @@ def _mend_container(raw: str, kind: str, schema: Schema) -> str | None:
         mended = repair(bare, wants=wants) or _unescape(bare)
         if mended and mended[0] == opening:
             return mended
-    if not _DATA_BEGINS[kind].match(bare) or bare.endswith((":", "=", ",")):  # something is to come
+    if not (_DATA_BEGINS[kind].match(bare) and may_be_read(bare)) or bare.endswith((":", "=", ",")):  # something is to come
         return None
     for text in (bare + closing, opening + bare, opening + bare + closing):
         mended = repair(text, wants=wants)
