@@ -135,9 +135,10 @@ class Ends(Entries):
 
     def _list_end_rules(self) -> list[Rule]:
         """Return what ends a turn, wherever text may stand."""
-        marks = self.turn_ends.texts if self.turn_ends else ()
-        twice = make_rules((f"{one}\n{two}" for one in marks for two in marks), END, TWICE)
-        return [rule for text in self.list_end_texts() for rule in self._list_cut_ends(text)] + twice
+        marks, ends = self.turn_ends.texts if self.turn_ends else (), self.list_end_texts()
+        first = dict.fromkeys([*marks, *(text.rstrip() for text in ends if marks and text.rstrip().endswith(marks))])
+        twice = make_rules((f"{one}\n{two}" for one in first for two in marks), END, TWICE)
+        return [rule for text in ends for rule in self._list_cut_ends(text)] + twice
 
     def _find_turn_ends(self) -> Marks | None:
         """Return the marks of which several may end a turn behind each other, as models write that go on behind the first."""
