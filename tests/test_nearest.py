@@ -199,7 +199,7 @@ def test_what_ends_a_turn_begins_with_the_first_sign_of_its_line() -> None:
     assert analyze(TABLE).graph.stops == ("|===|",)
 
 
-@pytest.mark.parametrize("flood", ["}", "]", ', "', ": 3, ", "</deed>", '}}</deed>\n<deed>{"name": "run", ', '"x" ', "[{", "]}", '}, "times": 1'])
+@pytest.mark.parametrize("flood", ["}", "]", ', "', ": 3, ", "</deed>", '}}</deed>\n<deed>{"name": "run", ', '"x" ', "[{", "]}", '}, "times": 1', '{"zz": '])
 @pytest.mark.parametrize("begun", ['{"code": "', '{"code": x", "note": "', '{"code: "', '{"all": [[', '{"code": "x"}', '{"note": ["x", "code": 1'])
 def test_floods_in_json_that_lacks_a_sign_cost_what_their_length_costs(begun: str, flood: str) -> None:
     call = f'\n<deed>{{"name": "run", "arguments": {begun}'
@@ -214,3 +214,12 @@ def test_floods_behind_a_call_cost_what_their_length_costs(flood: str) -> None:
     call = '<step>{"do": "look", "with": {"city": "Oslo"}'
     short, long = (count_work(analyze(ENDED), "", call + flood * (size // len(flood)), 4, [ONE], "repair")[-1] for size in (2000, 6000))
     assert long < 4 * short
+
+
+def test_numbers_that_python_does_not_read_stay_exact() -> None:
+    """Python refuses to read integers of more than some four thousand digits."""
+    digits = "7" * 5000
+    assert repair(f"[{digits},]") == f"[{digits}]"
+    call = f'\n<deed>{{"name": "run", "arguments": {{"code": \'x\', "times": {digits}}}}}</deed>'
+    found = read_all_ways(FORMAT, call, TOOLS, "<<assistant>>", "repair")
+    assert (found.calls, "fault" in found.recoveries) == ([("run", f'{{"code": "x", "times": {digits}}}')], False)

@@ -26,7 +26,8 @@ class Guide:
 
     def __init__(self, schema: Schema) -> None:
         self._next = schema  # of the value that comes
-        self._within: list[tuple[Schema, frozenset[str]]] = []  # the schemas of what is open, and their properties
+        self._within: list[tuple[Schema, frozenset[str], frozenset[str]]] = []
+        """The schemas of what is open, the properties of each, and those of what is around it."""
         self.given: set[str] = set()
         """The keys of the outermost object."""
 
@@ -45,7 +46,8 @@ class Guide:
         if sign not in _CONTAINERS:
             return 0
         schema = self._next
-        self._within.append((schema, schema.list_properties() if sign == "{" else frozenset()))
+        around = self._within[-1][1] | self._within[-1][2] if self._within else frozenset()
+        self._within.append((schema, schema.list_properties() if sign == "{" else frozenset(), around))
         self._next = schema.get_items()
         answer = self._look(text, at, sign == "{", final)
         if answer:
@@ -76,8 +78,8 @@ class Guide:
 
     def _takes_key(self, key: str) -> bool:
         """Whether a key is one of the innermost object, and not rather of one around it."""
-        schema, declared = self._within[-1]
+        schema, declared, around = self._within[-1]
         self._next = schema.get_property(key)
         if len(self._within) == 1:
             self.given.add(key)
-        return key in declared or not any(key in around for _, around in self._within[:-1])
+        return key in declared or key not in around

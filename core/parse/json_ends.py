@@ -3,7 +3,6 @@ one too many."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Set
 from itertools import islice
@@ -13,7 +12,7 @@ from ..plan.constants import find_end
 from ..plan.ends import TRAILING
 from ..plan.landmarks import GAP, TURN
 from ..plan.spots import Wait
-from ..recover.nearest import Nearest, list_nearest
+from ..recover.nearest import Nearest, is_wanted, list_nearest
 from ..recover.repair import repair
 from ..schema import UNKNOWN, Schema, find_type
 from .guide import GOING
@@ -66,7 +65,7 @@ class JsonEnds(TextReader):
         """Whether JSON up to a place is all that the schema wants, if it is mended."""
         passed = self.passed.getvalue()
         mended = None if self.within else repair(passed + self.buffer[self.at : end], len(passed), self._wants, self._list_wanted())
-        return mended is None or bool(self._wants(json.loads(mended)))
+        return mended is None or is_wanted(mended, self._wants)
 
     def _find_further(self, at: int, final: bool, keys: Set[str] | None = None) -> bool | None:
         """Whether more of a list or an object stands at a place, if keys are given, one of these; None where what comes tells."""
@@ -151,9 +150,9 @@ class JsonEnds(TextReader):
 
     def _find_schema(self) -> Schema:
         """Return what the tool says of the value that is being read, or of all its arguments."""
-        call = self.writer.call if self.spot.kind == "arguments" else None
         if self.spot.kind != "arguments":
             return self.wanted
+        call = self.writer.call
         return self.tools.get_parameters(call.name) if call and call.name and self.tools else UNKNOWN
 
     def _list_wanted(self) -> frozenset[str]:

@@ -102,6 +102,8 @@ def find_last_token(buffer: str, at: int, final: bool) -> int:
     if _LAST_TOKEN.fullmatch(buffer, at):
         return len(buffer) if final else MORE
     return MORE if not final and _HALF_TOKEN.fullmatch(buffer, at) else NO
+
+
 class Shape:
     """Looks at JSON values that may be calls; until they have ended nothing of them is taken.
 

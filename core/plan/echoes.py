@@ -22,7 +22,7 @@ _LETTERS: Final = "".join(ECHOES.values())
 _NAMED: Final = [re.compile(rf"(?<=\w)[:=.@-][{letters}]") for letters in (*_LETTERS, _LETTERS)]
 _CLOSING: Final = re.compile(rf"</[\w:.-]*{ECHOES['key']}>")
 _PART: Final = re.compile(r"[^\W_]+")
-_LEAD: Final = re.compile(r"(?:[^\W_]+(?:[^\w\s/<>\[\](){}]|_)+)+\Z")
+_APART: Final = re.compile(r"[\s/<>\[\](){}]")
 _LONGEST: Final = 64
 _ANY: Final = rf"[\w.:-]{{1,{_LONGEST}}}"
 _WORD: Final = re.compile(_ANY)
@@ -82,8 +82,10 @@ def name_closing(mark: str, openings: Iterable[str]) -> set[str]:
     if not words or has_echo(mark):
         return set()
     before, behind = mark[: words[-1].start()], mark[words[-1].end() :]
-    lead = _LEAD.search(before)
-    bare = before[: lead.start()] if lead and {found[0] for found in words}.issuperset(_PART.findall(lead[0])) else before
+    joined = _APART.split(before)[-1]  # to the word, by no more than signs
+    lead = _PART.findall(joined)
+    bare = before[: len(before) - len(joined) + joined.index(lead[0])] if lead else before
+    bare = bare if {found[0] for found in words}.issuperset(lead) else before
     return {each + ECHOES["key"] + behind for each in (before, bare)}
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from ..format import Choice, Json, Node, Number, Text
 from ..format.units import MORE, NO, get_units
+from ..recover.nearest import is_wanted
 from ..recover.repair import LITERALS, read_literal, repair
 from ..schema import Schema, find_type
 
@@ -186,7 +187,7 @@ def _mend_container(raw: str, kind: str, schema: Schema) -> str | None:
         return None
     for text in (bare + closing, opening + bare, opening + bare + closing):
         mended = repair(text, wants=wants)
-        if mended and wants(json.loads(mended)):
+        if mended and is_wanted(mended, wants):
             return mended
     return None
 

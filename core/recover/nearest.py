@@ -48,6 +48,14 @@ class Nearest(NamedTuple):
     fits: bool
 
 
+def is_wanted(written: str, wants: Wants) -> bool:
+    """Whether the schema wants all of a value in JSON, as far as Python reads it."""
+    try:
+        return bool(wants(_decode(written.lstrip())[0]))
+    except (ValueError, RecursionError):
+        return False
+
+
 def list_nearest(text: str, begin: int, wants: Wants, sure: bool = False) -> Iterator[Nearest]:
     """List the lists and objects that a text begins with if one sign behind a place is dropped, or put there, or one bracket is
     another; the likeliest first.

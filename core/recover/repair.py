@@ -4,7 +4,8 @@ Read are strings in any quotes, also in three of them or with raw line breaks an
 words of Python, tuples and sets as lists, keys and texts without quotes, commas too many or missing, numbers with a plus,
 zeros or a dot at one end, and comments, which are dropped; where a value is missing, null is written. What is valid stays as
 it is written, white space included. A quote within a string that is not escaped is told from the one that ends it by what
-follows; one quote or bracket may be missing, or stand twice (:mod:`.nearest`). Nothing else is guessed.
+follows; one quote or bracket may be missing, or stand twice, or a bracket be another one (:mod:`.nearest`). Nothing else is
+guessed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from json.encoder import encode_basestring
 
 from partial_json_parser.core.complete import fix
 
-from .nearest import Wants, list_nearest
+from .nearest import Wants, is_wanted, list_nearest
 
 _DEPTH = 128  # brackets within each other
 
@@ -85,7 +86,7 @@ def repair(
     found = ""
     for way in ways:
         mended = way() or ""
-        if mended and wants(json.loads(mended)):
+        if mended and is_wanted(mended, wants):
             return mended
         found = found or mended
     return found or None
